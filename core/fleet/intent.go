@@ -64,9 +64,11 @@ type Intent struct {
 	Offers  []Offer     `json:"offers,omitempty"` // in the order in which they are tried
 	Prices  []Money     `json:"prices,omitempty"` // per hour of each offer, extras included
 	Reserve Money       `json:"reserve"`          // per hour and machine: the dearest offer that may be tried
-	MinFor  Seconds     `json:"min_charge_seconds"`
-	Created time.Time   `json:"created_at,omitzero"`
-	Changed time.Time   `json:"changed_at,omitzero"`
+	// Idempotent is the provider's trait when it was made.
+	Idempotent bool      `json:"idempotent,omitempty"`
+	MinFor     Seconds   `json:"min_charge_seconds"`
+	Created    time.Time `json:"created_at,omitzero"`
+	Changed    time.Time `json:"changed_at,omitzero"`
 	// ClaimedUntil: no call made before outlives this time, and no other tick acts until then.
 	ClaimedUntil time.Time `json:"claimed_until,omitzero"`
 	Claim        string    `json:"claim"` // token of the tick that acts

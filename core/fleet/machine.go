@@ -1,6 +1,9 @@
 package fleet
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // MachineState is a provider's state, reduced to what decisions need.
 type MachineState string
@@ -62,4 +65,6 @@ type Launch struct {
 	Tags     Tags    `json:"tags"`
 	Lifetime Seconds `json:"lifetime_seconds"`
 	UserData string  `json:"user_data,omitempty"` // references only, never a secret
+	// Settings is the provider's block of the config as it was then (Provider.Settings).
+	Settings json.RawMessage `json:"settings,omitempty"`
 }

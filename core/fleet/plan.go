@@ -21,6 +21,7 @@ type Plan struct {
 	Calls     []Call         `json:"calls,omitempty"`   // made after the commit, each for an intent claimed here
 	Adopted   []Worker       `json:"adopted,omitempty"` // rows for machines that had none
 	Workers   []WorkerChange `json:"workers,omitempty"`
+	Spans     []Span         `json:"spans,omitempty"`     // added to the ledger
 	Sightings []Sighting     `json:"sightings,omitempty"` // all that remain; others are forgotten
 	Override  *Override      `json:"override,omitempty"`  // imposed now
 	Lifted    bool           `json:"lifted,omitempty"`    // the override ends

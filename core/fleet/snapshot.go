@@ -58,7 +58,7 @@ type Memory struct {
 	LastDue    map[Function]time.Time `json:"last_due,omitempty"`
 	ConfigAt   time.Time              `json:"config_modified_at,omitzero"` // newest config ever seen
 	Workers    []Worker               `json:"workers,omitempty"`           // not ended; sorted by id
-	Ended      []Span                 `json:"ended,omitempty"`             // ended in the last 50 hours
+	Ended      []Span                 `json:"ended,omitempty"`             // ledger lines that ended in the last 50 hours
 	Intents    []Intent               `json:"intents,omitempty"`           // open and abandoned, sorted by id
 	Sightings  []Sighting             `json:"sightings,omitempty"`
 	Pools      []PoolMemory           `json:"pools,omitempty"` // sorted by name
@@ -115,13 +115,13 @@ type Request struct {
 	At     time.Time   `json:"at"`
 }
 
-// Bill is what a provider says that one of its days costs so far.
+// Bill is what a provider says, at one time, that one of its days costs so far; each answer that differs is kept.
 type Bill struct {
 	Provider string    `json:"provider"`
 	Day      string    `json:"day"` // the provider's own day, 2006-01-02 UTC
 	Amount   Money     `json:"amount"`
 	SeenAt   time.Time `json:"seen_at"`
-	// FirstSeen is when the amount first exceeded own accrual of that day: the excess counts on that local day.
-	Excess   Money     `json:"excess,omitempty"`
-	ExcessAt time.Time `json:"excess_at,omitzero"`
+	// Excess is what this answer adds beyond own accrual of that day and earlier excesses; it
+	// counts on the local day of SeenAt.
+	Excess Money `json:"excess,omitempty"`
 }

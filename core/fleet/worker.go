@@ -53,7 +53,7 @@ type Worker struct {
 	Slots   int      `json:"slots"`
 	Jobs    int      `json:"current_jobs"`
 
-	CostFrom    time.Time `json:"cost_from,omitzero"`     // when its launch was first asked for
+	CostFrom    time.Time `json:"cost_from,omitzero"`     // costs since then are not in the ledger: asked for, suspended or resumed
 	BootAt      time.Time `json:"boot_at,omitzero"`       // launch or resume
 	Registered  time.Time `json:"registered_at,omitzero"` // since BootAt
 	Heartbeat   time.Time `json:"last_heartbeat,omitzero"`
@@ -102,9 +102,14 @@ func (w Worker) Lifecycle() Lifecycle {
 	return LifeReady
 }
 
-// Span is what a worker that ended costs or cost: a price over a time.
+// Span is a price over a time that is over: a line of the ledger. A worker has one for each stretch of
+// running or being suspended that ended; what it costs since Worker.CostFrom is not in it yet.
 type Span struct {
-	Worker    string    `json:"worker"`
+	Worker  string `json:"worker"` // empty for an orphan
+	Scope   string `json:"scope,omitempty"`
+	Machine string `json:"machine"`
+	// Last says that the machine ended; a machine listed later is back.
+	Last      bool      `json:"last,omitempty"`
 	Pool      string    `json:"pool"`
 	Provider  string    `json:"provider"`
 	Price     Money     `json:"price"` // per hour
