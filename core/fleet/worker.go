@@ -37,21 +37,22 @@ const (
 
 // Worker is a row of the workers table: the VPS, or one cloud machine. Zero times mean "not yet".
 type Worker struct {
-	ID      string   `json:"id"`
-	Pool    string   `json:"pool"`
-	Queues  []string `json:"queues,omitempty"`
-	Place   Place    `json:"place"`
-	Zone    string   `json:"zone,omitempty"`
-	Machine string   `json:"machine"` // the provider's id
-	Type    string   `json:"type,omitempty"`
-	Market  Market   `json:"market,omitempty"`
-	Intent  string   `json:"intent,omitempty"`     // the launch intent that it answers
-	Spec    string   `json:"spec,omitempty"`       // hash of the launch spec
-	Price   Money    `json:"price"`                // per hour while it runs, extras included
-	Idle    Money    `json:"idle_price,omitempty"` // per hour while it is suspended
-	Status  Status   `json:"status"`
-	Slots   int      `json:"slots"`
-	Jobs    int      `json:"current_jobs"`
+	ID        string   `json:"id"`
+	Pool      string   `json:"pool"`
+	Queues    []string `json:"queues,omitempty"`
+	Place     Place    `json:"place"`
+	Zone      string   `json:"zone,omitempty"`
+	Machine   string   `json:"machine"` // the provider's id
+	Type      string   `json:"type,omitempty"`
+	Market    Market   `json:"market,omitempty"`
+	Intent    string   `json:"intent,omitempty"`             // the launch intent that it answers
+	Spec      string   `json:"spec,omitempty"`               // hash of the launch spec
+	Price     Money    `json:"price"`                        // per hour while it runs, extras included
+	Idle      Money    `json:"idle_price,omitempty"`         // per hour while it is suspended
+	MinCharge Seconds  `json:"min_charge_seconds,omitempty"` // billed even for a shorter life
+	Status    Status   `json:"status"`
+	Slots     int      `json:"slots"`
+	Jobs      int      `json:"current_jobs"`
 
 	CostFrom    time.Time `json:"cost_from,omitzero"`     // costs since then are not in the ledger: asked for, suspended or resumed
 	BootAt      time.Time `json:"boot_at,omitzero"`       // launch or resume
