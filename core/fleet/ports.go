@@ -107,6 +107,8 @@ type Record struct {
 	Assignments map[string]Assignment
 	Lines       []Line
 	Samples     []QueueState
+	// Quotes were asked for by this tick; each replaces the stored quote of its offer where it is newer.
+	Quotes []Quote
 }
 
 // Line is one decision in words and data, as it is logged and stored.
