@@ -1,0 +1,102 @@
+package demo
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// widths of the thumbnails of one image, as a shop or a gallery wants them.
+var widths = [...]int{160, 320, 480, 640}
+
+// findImages lists the images below a folder by their names, sorted.
+func findImages(dir string) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && isImage(path) {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find images: %w", err)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("find images: %s has no .jpg, .png, .gif or .webp; name another folder, or leave out --dir to have images made", dir)
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+func isImage(path string) bool {
+	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".gif", ".webp"}, strings.ToLower(filepath.Ext(path)))
+}
+
+// makeImages writes n pictures of the same size, each its own.
+func makeImages(dir string, n int) ([]string, error) {
+	paths := make([]string, n)
+	for i := range n {
+		paths[i] = filepath.Join(dir, fmt.Sprintf("image-%03d.jpg", i))
+		var b bytes.Buffer
+		if err := jpeg.Encode(&b, waves(i, 1280, 960), &jpeg.Options{Quality: 80}); err != nil {
+			return nil, fmt.Errorf("make image: %w", err)
+		}
+		if err := os.WriteFile(paths[i], b.Bytes(), 0o600); err != nil {
+			return nil, fmt.Errorf("make image: %w", err)
+		}
+	}
+	return paths, nil
+}
+
+// waves draws a pattern of crossing waves; the seed turns and colours it.
+func waves(seed, width, height int) image.Image {
+	img := image.NewYCbCr(image.Rect(0, 0, width, height), image.YCbCrSubsampleRatio420)
+	for y := range height {
+		row := img.Y[y*img.YStride:]
+		for x := range width {
+			row[x] = wave(x*(1+seed%5)+y*(1+seed%3)) ^ wave(y*(2+seed%7)-x)
+		}
+	}
+	tint := color.RGBAModel.Convert(color.RGBA{R: byte(seed * 37), G: byte(seed * 91), B: byte(seed * 53), A: 255}).(color.RGBA)
+	_, cb, cr := color.RGBToYCbCr(tint.R, tint.G, tint.B)
+	fillBytes(img.Cb, cb)
+	fillBytes(img.Cr, cr)
+	return img
+}
+
+// wave goes up and down between 0 and 127.
+func wave(x int) byte {
+	x &= 255
+	return byte(min(x, 255-x))
+}
+
+func fillBytes(b []byte, v byte) {
+	for i := range b {
+		b[i] = v
+	}
+}
+
+// thumbnails are the jobs of some images, at most n (0: all), each with its own target.
+func thumbnails(images []string, target string, passes, n int) []Thumbnail {
+	var jobs []Thumbnail
+	for i, path := range images {
+		name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+		for _, w := range widths {
+			if n > 0 && len(jobs) == n {
+				return jobs
+			}
+			jobs = append(jobs, Thumbnail{
+				Source: path, Width: w, Passes: passes,
+				Target: filepath.Join(target, fmt.Sprintf("%04d-%s-%d.jpg", i, name, w)),
+			})
+		}
+	}
+	return jobs
+}
