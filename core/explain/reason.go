@@ -119,6 +119,8 @@ func (w words) limit(r fleet.Reason) string {
 	case fleet.LimitCeiling:
 		return fmt.Sprintf("max_workers %d is reached: VPS %d, active %d, draining %d, suspended %d",
 			r.Max, r.VPS, r.Active, r.Draining, r.Suspended)
+	case fleet.LimitProvider:
+		return fmt.Sprintf("max_instances %d of %s is reached: %d there or asked for", r.Max, r.Provider, r.Running)
 	case fleet.LimitCooldown:
 		return fmt.Sprintf("cooldown: last scaled %s at %s, %s left", r.Direction, moment(r.Last), span(r.LeftS))
 	case fleet.LimitBreaker:

@@ -119,6 +119,12 @@ type (
 		Draining  int `json:"draining"`
 		Suspended int `json:"suspended"`
 	}
+	// LimitProvider: max_instances of the provider.
+	LimitProvider struct {
+		Provider string `json:"provider"`
+		Max      int    `json:"max_instances"`
+		Running  int    `json:"running"`
+	}
 	// LimitCooldown: too soon after the last change in the same direction.
 	LimitCooldown struct {
 		Direction string    `json:"direction"` // up or down

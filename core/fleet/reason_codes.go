@@ -60,6 +60,9 @@ func (LimitManual) Code() string { return "limit.manual_only" }
 func (LimitCeiling) Code() string { return "limit.ceiling" }
 
 // Code implements Reason.
+func (LimitProvider) Code() string { return "limit.provider" }
+
+// Code implements Reason.
 func (LimitCooldown) Code() string { return "limit.cooldown" }
 
 // Code implements Reason.
@@ -261,6 +264,7 @@ func Reasons() []Reason {
 		LimitNotEnabled{},
 		LimitManual{},
 		LimitCeiling{},
+		LimitProvider{},
 		LimitCooldown{},
 		LimitHourly{},
 		LimitDaily{},

@@ -25,11 +25,13 @@ type Snapshot struct {
 	// ConfigBroken: the config could not be read; Config is the last good one and nothing may grow.
 	ConfigBroken string `json:"config_broken,omitempty"`
 
-	Queues   []QueueState      `json:"queues,omitempty"`   // sorted by name
-	Listings []Listing         `json:"listings,omitempty"` // sorted by place
-	Quotes   []Quote           `json:"quotes,omitempty"`   // fresh ones, sorted by offer
-	Traits   map[string]Traits `json:"traits,omitempty"`   // by provider; a provider without is not linked
-	Memory   Memory            `json:"memory"`
+	Queues   []QueueState `json:"queues,omitempty"`   // sorted by name
+	Listings []Listing    `json:"listings,omitempty"` // sorted by place
+	// Charges are what providers told reconcile that their days cost so far.
+	Charges []Bill            `json:"charges,omitempty"`
+	Quotes  []Quote           `json:"quotes,omitempty"` // fresh ones, sorted by offer
+	Traits  map[string]Traits `json:"traits,omitempty"` // by provider; a provider without is not linked
+	Memory  Memory            `json:"memory"`
 }
 
 // QueueState is one reading of a queue.

@@ -1,0 +1,310 @@
+// Package decide turns a snapshot into a plan. It is pure: the same snapshot gives the same plan, byte for byte.
+package decide
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"sluice/core/fleet"
+	"sluice/core/spend"
+)
+
+// Decide is one decision. It first brings what is remembered in line with what was seen (machines
+// that ended, turned up, or cannot be explained; calls without an answer), then judges the money,
+// then each pool, the most urgent first, and last the workers that drain.
+func Decide(s fleet.Snapshot) fleet.Plan {
+	d := open(s)
+	if d.plan.Skipped = d.admit(); d.plan.Skipped != nil {
+		return d.plan
+	}
+	if s.Function == fleet.Reconcile {
+		return d.reconcile()
+	}
+	d.inventory()
+	d.adoptions()
+	d.count()
+	d.orphans()
+	d.judge()
+	d.requests()
+	d.health()
+	for _, p := range d.pools {
+		d.decide(p)
+	}
+	d.recover()
+	d.drains()
+	return d.close()
+}
+
+// decision is a plan in the making, with working copies of what it may change.
+type decision struct {
+	s        fleet.Snapshot
+	now      time.Time
+	plan     fleet.Plan
+	books    spend.Books
+	workers  []*worker          // sorted by id
+	byID     map[string]*worker // the same
+	vps      []*worker          // those that are not ours to start, and are heard of
+	intents  []*intent          // sorted by id
+	launches map[string]*intent // those of them that launch, by id
+	pools    []*pool            // in order of urgency
+	poolBy   map[string]*pool   // the same
+	queues   map[string]fleet.QueueState
+	lists    map[fleet.Place]fleet.Listing
+	orphan   []fleet.Sighting // those that remain
+	machines map[string]int   // not gone, by provider: rows, asked-for ones and orphans
+	prices   map[string]fleet.Money
+	coolOffs map[string]fleet.CoolOff // by key
+	tooMany  bool                     // orphans: the database is suspected
+}
+
+// worker is a row in the making.
+type worker struct {
+	fleet.Worker
+	was      fleet.Status
+	why      string // code of what changed it
+	dirty    bool
+	ended    bool
+	silent   bool // ready, and not heard of for too long
+	ending   *intent
+	resuming *intent
+	listed   *fleet.Machine
+}
+
+// intent is an intent in the making.
+type intent struct {
+	fleet.Intent
+	dirty bool
+	fresh bool // made by this decision
+	lost  bool // launch: unclaimed, unanswered and nothing seen; to be repeated or given up
+}
+
+// pool is a pool of the config, or one that only its workers remember.
+type pool struct {
+	fleet.Pool
+	known      bool // it is in the config
+	workers    []*worker
+	memory     fleet.PoolMemory
+	specs      map[string]bool
+	plan       *fleet.PoolPlan
+	launches   []*intent    // open or abandoned
+	ordinal    int          // of the next launch intent
+	hold       fleet.Reason // a queue could not be read
+	lostWanted int          // machines of unanswered launches that are still wanted
+}
+
+func open(s fleet.Snapshot) *decision {
+	now := s.Memory.Now
+	d := &decision{
+		s: s, now: now,
+		plan:     fleet.Plan{Function: s.Function, Due: s.Due, Now: now},
+		byID:     map[string]*worker{},
+		launches: map[string]*intent{},
+		lists:    map[fleet.Place]fleet.Listing{},
+		queues:   map[string]fleet.QueueState{},
+		machines: map[string]int{},
+		coolOffs: map[string]fleet.CoolOff{},
+		prices:   prices(s),
+	}
+	if d.plan.Due.After(now) {
+		d.plan.Due = now
+	}
+	for _, l := range s.Listings {
+		d.lists[l.Place] = l
+	}
+	for _, w := range s.Memory.Workers {
+		c := &worker{Worker: w, was: w.Status}
+		d.workers, d.byID[w.ID] = append(d.workers, c), c
+	}
+	slices.SortFunc(d.workers, func(a, b *worker) int { return cmp.Compare(a.ID, b.ID) })
+	for _, in := range s.Memory.Intents {
+		in.Attempts = slices.Clone(in.Attempts)
+		c := &intent{Intent: in}
+		d.intents = append(d.intents, c)
+		if in.Kind == fleet.KindLaunch {
+			d.launches[in.ID] = c
+		}
+	}
+	slices.SortFunc(d.intents, func(a, b *intent) int { return cmp.Compare(a.ID, b.ID) })
+	for _, q := range s.Queues {
+		d.queues[q.Name] = q
+	}
+	for _, c := range s.Memory.CoolOffs {
+		d.coolOffs[c.Offer] = c
+	}
+	d.openPools()
+	return d
+}
+
+func (d *decision) openPools() {
+	byName := map[string]*pool{}
+	d.poolBy = byName
+	for _, p := range d.s.Config.Pools {
+		byName[p.Name] = &pool{Pool: p, known: true, specs: specs(d.s.Config, p), plan: &fleet.PoolPlan{Pool: p.Name}}
+	}
+	get := func(name string) *pool {
+		if byName[name] == nil {
+			byName[name] = &pool{Pool: forgotten(name), plan: &fleet.PoolPlan{Pool: name}}
+		}
+		return byName[name]
+	}
+	for _, w := range d.workers {
+		if w.Cloud() {
+			get(w.Pool).workers = append(get(w.Pool).workers, w)
+		} else if d.now.Sub(w.Heartbeat) < d.silence() {
+			d.vps = append(d.vps, w)
+		}
+	}
+	for _, in := range d.intents {
+		if in.Kind == fleet.KindLaunch {
+			get(in.Pool).launches = append(get(in.Pool).launches, in)
+		}
+	}
+	for _, m := range d.s.Memory.Pools {
+		if p := byName[m.Pool]; p != nil {
+			p.memory = m
+		}
+	}
+	for _, p := range byName {
+		d.pools = append(d.pools, p)
+	}
+	slices.SortFunc(d.pools, func(a, b *pool) int {
+		return cmp.Or(cmp.Compare(a.Urgency, b.Urgency), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// forgotten is a pool that the config no longer has: what is left of it is drained.
+func forgotten(name string) fleet.Pool {
+	return fleet.Pool{Name: name, DrainTimeout: 300, OnIdle: fleet.TerminateIdle}
+}
+
+// close collects what changed, in a stable order.
+func (d *decision) close() fleet.Plan {
+	for _, w := range d.workers {
+		if w.dirty {
+			d.plan.Workers = append(d.plan.Workers, fleet.WorkerChange{From: w.was, Worker: w.Worker, Why: w.why})
+		}
+	}
+	slices.SortFunc(d.intents, func(a, b *intent) int { return cmp.Compare(a.ID, b.ID) })
+	for _, in := range d.intents {
+		if in.dirty {
+			d.plan.Intents = append(d.plan.Intents, in.Intent)
+		}
+	}
+	for _, p := range d.pools {
+		d.plan.Pools = append(d.plan.Pools, *p.plan)
+	}
+	d.plan.Sightings = d.orphan
+	d.plan.Spend = d.books.Spend
+	return d.plan
+}
+
+func (d *decision) note(level fleet.Level, pool, worker string, why fleet.Reason) {
+	d.plan.Notes = append(d.plan.Notes, fleet.Note{Level: level, Pool: pool, Worker: worker, Why: why})
+}
+
+// alert is stored once per key; a period in the key makes it come again.
+func (d *decision) alert(level fleet.Level, key string, why fleet.Reason) {
+	d.plan.Alerts = append(d.plan.Alerts, fleet.Alert{Key: why.Code() + "/" + key, Level: level, At: d.now, Why: why})
+}
+
+// hour and day are periods for keys of alerts.
+func (d *decision) hour() string { return d.now.UTC().Format("2006-01-02T15") }
+
+// set changes a worker's status and remembers why.
+func (d *decision) set(w *worker, to fleet.Status, why string) {
+	w.Status, w.Changed, w.why, w.dirty = to, d.now, why, true
+}
+
+// drain makes a worker claim nothing more.
+func (d *decision) drain(w *worker, why fleet.Reason) {
+	w.DrainAt, w.DrainAck, w.DrainWhy = d.now, time.Time{}, why.Code()
+	d.set(w, fleet.Draining, why.Code())
+	p := d.poolBy[w.Pool]
+	p.plan.Drain = append(p.plan.Drain, fleet.Drained{Worker: w.ID, Why: why})
+}
+
+// undrain lets a worker claim again. Never after a terminate or suspend intent was written.
+func (d *decision) undrain(w *worker) {
+	d.note(fleet.Info, w.Pool, w.ID, fleet.Undrained{Was: w.DrainWhy})
+	w.DrainAt, w.DrainAck, w.DrainWhy = time.Time{}, time.Time{}, ""
+	to := fleet.Ready
+	if w.Registered.IsZero() {
+		to = fleet.Provisioning
+	}
+	d.set(w, to, fleet.Undrained{}.Code())
+}
+
+// span moves what a worker cost until now to the ledger and starts a new stretch.
+func (d *decision) span(w *worker, price fleet.Money, last bool) {
+	sp := spend.Since(w.Worker, d.now)
+	sp.Price, sp.Last = price, last
+	d.plan.Spans = append(d.plan.Spans, sp)
+	w.CostFrom, w.MinCharge = d.now, 0
+}
+
+// end is the confirmed end of a machine.
+func (d *decision) end(w *worker, terminal bool) {
+	asked := w.ending != nil || w.Status == fleet.Draining
+	d.span(w, spend.Rate(w.Worker), true)
+	to := fleet.Failed
+	if asked {
+		to = fleet.Terminated
+	}
+	why := fleet.Gone{Asked: asked, Terminal: terminal}
+	if w.DrainWhy == "" {
+		d.set(w, to, why.Code())
+	} else {
+		d.set(w, to, w.DrainWhy)
+	}
+	w.ended = true
+	for _, in := range []*intent{w.ending, w.resuming} {
+		if in != nil {
+			d.settle(in, fleet.IntentDone)
+		}
+	}
+	level := fleet.Info
+	if !asked {
+		level = fleet.Warning
+	}
+	d.note(level, w.Pool, w.ID, why)
+}
+
+func (d *decision) settle(in *intent, to fleet.IntentState) {
+	in.State, in.Changed, in.dirty = to, d.now, true
+}
+
+// claim is the token under which this tick acts; it is new for each due time.
+func (d *decision) claim() string {
+	return fleet.ID(d.s.Memory.Deployment, string(d.s.Function), d.plan.Due.UTC().Format(time.RFC3339Nano), "claim")
+}
+
+// take claims an intent for this tick until well after the function's time limit.
+func (d *decision) take(in *intent, repeat bool) {
+	in.Claim, in.ClaimedUntil = d.claim(), d.now.Add(d.s.Limit.Duration()+claimMargin)
+	in.Changed, in.dirty, in.EmptySince = d.now, true, time.Time{}
+	if a := in.Last(); a != nil && repeat {
+		a.Calls++
+	}
+	d.plan.Calls = append(d.plan.Calls, fleet.Call{Intent: in.ID, Repeat: repeat})
+}
+
+// claimMargin is by how much a claim outlasts the function's time limit.
+const claimMargin = 30 * time.Second
+
+// act writes an intent about one machine and claims it.
+func (d *decision) act(kind fleet.IntentKind, w *fleet.Worker, ref fleet.Ref, pool, why string) *intent {
+	target := ref.Place.String() + "/" + ref.Machine
+	id := ""
+	if w != nil {
+		id = w.ID
+	}
+	in := &intent{fresh: true, Intent: fleet.Intent{
+		ID:   fleet.ID(d.s.Memory.Deployment, string(d.s.Function), d.plan.Due.UTC().Format(time.RFC3339Nano), string(kind), target),
+		Kind: kind, State: fleet.IntentOpen, Pool: pool, Worker: id, Ref: ref, Why: why, Count: 1, Created: d.now,
+	}}
+	in.Attempts = []fleet.Attempt{{Ordinal: 1, First: d.now, Calls: 1, Outcome: fleet.OutcomePending}}
+	d.take(in, false)
+	d.intents = append(d.intents, in)
+	return in
+}

@@ -1,0 +1,88 @@
+package decide
+
+import (
+	"time"
+
+	"sluice/core/fleet"
+)
+
+// drains moves the workers that drain towards their end. The drain and the end are written by
+// different transactions, because only a worker that has been seen to claim nothing more may end.
+func (d *decision) drains() {
+	for _, w := range d.workers {
+		if !w.Cloud() || w.ended || w.ending != nil || w.resuming != nil {
+			continue
+		}
+		switch {
+		case w.Status == fleet.Draining && w.was == fleet.Draining:
+			d.drained(w)
+		case w.Status == fleet.Suspended && w.was == fleet.Suspended:
+			d.suspended(w)
+		}
+	}
+}
+
+func (d *decision) drained(w *worker) {
+	p, age := d.poolBy[w.Pool], d.now.Sub(w.DrainAt)
+	expired := !w.Expires.IsZero() && !d.now.Before(w.Expires)
+	done := w.Jobs == 0 && (!w.DrainAck.IsZero() || w.Registered.IsZero())
+	forced := age >= p.DrainTimeout.Duration() || expired
+	switch {
+	case done && d.doubtful(p, w) && !expired:
+	case done && d.suspends(p, w):
+		w.ending = d.act(fleet.KindSuspend, &w.Worker, w.Ref(), w.Pool, w.DrainWhy)
+		d.note(fleet.Info, w.Pool, w.ID, fleet.DrainDone{Why: w.DrainWhy, ForS: seconds(age)})
+	case done:
+		w.ending = d.act(fleet.KindTerminate, &w.Worker, w.Ref(), w.Pool, w.DrainWhy)
+		d.note(fleet.Info, w.Pool, w.ID, fleet.DrainDone{Why: w.DrainWhy, ForS: seconds(age)})
+	case forced && !d.doubtful(p, w) || expired:
+		w.ending = d.act(fleet.KindTerminate, &w.Worker, w.Ref(), w.Pool, w.DrainWhy)
+		w.ending.Forced = true
+		d.note(fleet.Warning, w.Pool, w.ID, fleet.DrainForced{Why: w.DrainWhy, Jobs: w.Jobs, ForS: seconds(age)})
+	}
+}
+
+// doubtful says that this is no time to end a worker that drains for want of work: its place, or a
+// queue that it serves, cannot be seen. The mode, the limits and its own faults end it all the same.
+func (d *decision) doubtful(p *pool, w *worker) bool {
+	if d.override() != nil || d.s.Config.Mode == fleet.VPSOnly {
+		return false
+	}
+	if l, ok := d.lists[w.Place]; !ok || !l.Complete() {
+		return true
+	}
+	return p.hold != nil && (w.DrainWhy == fleet.DrainIdle{}.Code() || w.DrainWhy == fleet.DrainDry{}.Code())
+}
+
+// suspends says that a worker that has nothing to do is kept suspended.
+func (d *decision) suspends(p *pool, w *worker) bool {
+	idle := w.DrainWhy == fleet.DrainIdle{}.Code() || w.DrainWhy == fleet.DrainDry{}.Code()
+	if p.OnIdle != fleet.SuspendIdle || !idle || w.Registered.IsZero() || !d.s.Traits[w.Place.Provider].Suspends {
+		return false
+	}
+	if d.override() != nil || d.s.Config.Mode == fleet.VPSOnly || !p.Enabled || d.stale(w, p) {
+		return false
+	}
+	kept := 0
+	for _, o := range p.workers {
+		if !o.ended && (o.Status == fleet.Suspended || o.ending != nil && o.ending.Kind == fleet.KindSuspend) {
+			kept++
+		}
+	}
+	return kept < p.MaxSuspended
+}
+
+// suspended ends a machine that waited for its whole allowance, or that may never be resumed.
+func (d *decision) suspended(w *worker) {
+	p, age := d.poolBy[w.Pool], d.now.Sub(w.Changed)
+	off := d.override() != nil || d.s.Config.Mode == fleet.VPSOnly || !p.known || !p.Enabled || p.OnIdle != fleet.SuspendIdle
+	long := p.MaxSuspendedFor > 0 && age >= p.MaxSuspendedFor.Duration()
+	expired := !w.Expires.IsZero() && !d.now.Add(time.Minute).Before(w.Expires)
+	if stale := d.stale(w, p); off || long || expired || stale {
+		if d.frozen() != "" && !expired && d.override() == nil {
+			return
+		}
+		w.ending = d.act(fleet.KindTerminate, &w.Worker, w.Ref(), w.Pool, fleet.SuspendedLong{}.Code())
+		d.note(fleet.Info, w.Pool, w.ID, fleet.SuspendedLong{Stale: stale, ForS: seconds(age)})
+	}
+}

@@ -1,0 +1,267 @@
+package decide
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"sluice/core/fleet"
+)
+
+// grow walks the ladder, cheapest and fastest first: take back a worker that drains, resume a
+// suspended machine, launch an offer. (An open slot on a running worker needs no decision: its agent fills it.)
+func (d *decision) grow(f *fold) {
+	need := f.want - f.have()
+	if need <= 0 {
+		return
+	}
+	for _, w := range first(d.undrainable(f), need) {
+		d.undrain(w)
+		f.plan.Undrain = append(f.plan.Undrain, w.ID)
+		need--
+	}
+	need -= d.resume(f, need)
+	if need > 0 {
+		d.launch(f, need)
+	}
+}
+
+func first[T any](s []T, n int) []T { return s[:min(n, len(s))] }
+
+// undrainable are draining workers that may claim again, the youngest drain first. Once a terminate
+// or suspend intent exists there is no way back.
+func (d *decision) undrainable(f *fold) []*worker {
+	var out []*worker
+	for _, w := range f.draining {
+		fresh := !w.Registered.IsZero() && d.now.Sub(w.Heartbeat) < d.silence()
+		if w.was == fleet.Draining && w.ending == nil && fresh && reversible(w.DrainWhy) && !d.stale(w, f.pool) && f.known {
+			out = append(out, w)
+		}
+	}
+	slices.SortFunc(out, func(a, b *worker) int {
+		return cmp.Or(b.DrainAt.Compare(a.DrainAt), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// reversible says that a drain was for want of work or of permission, not for a fault of the worker.
+func reversible(why string) bool {
+	switch why {
+	case fleet.DrainIdle{}.Code(), fleet.DrainDry{}.Code(), fleet.DrainSurplus{}.Code(), fleet.DrainMode{}.Code(),
+		fleet.DrainNotEnabled{}.Code(), fleet.Back{}.Code(), fleet.DrainAbandoned{}.Code():
+		return true
+	}
+	return false
+}
+
+// resumable are suspended machines of the right spec in places that can be seen.
+func (d *decision) resumable(f *fold) []*worker {
+	if !f.known || !f.Enabled {
+		return nil
+	}
+	var out []*worker
+	for _, w := range f.suspended {
+		l, ok := d.lists[w.Place]
+		listed := ok && l.Complete() && w.listed != nil && w.listed.State == fleet.MachineSuspended
+		expiring := !w.Expires.IsZero() && d.now.Add(f.DrainTimeout.Duration()).After(w.Expires)
+		if w.ending == nil && listed && !expiring && !d.stale(w, f.pool) && !d.coolingOff(resumeKey(w.ID)) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func resumeKey(worker string) string { return "resume/" + worker }
+
+// ResumeKey is what a refused resume cools off under.
+func ResumeKey(worker string) string { return resumeKey(worker) }
+
+func (d *decision) coolingOff(key string) bool {
+	c := d.coolOffs[key]
+	return d.now.Before(c.Until)
+}
+
+// resume wakes up to n suspended machines as far as the limits allow.
+func (d *decision) resume(f *fold, n int) int {
+	done := 0
+	for _, w := range first(d.resumable(f), n) {
+		if k, why := d.books.Afford(1, w.Price-w.Idle, 0); k == 0 {
+			f.step(f.want-(n-done), why)
+			return n // nothing else is cheaper
+		}
+		d.books.Reserve(1, w.Price-w.Idle, 0)
+		w.resuming = d.act(fleet.KindResume, &w.Worker, w.Ref(), f.Name, "")
+		f.plan.Resume = append(f.plan.Resume, w.ID)
+		done++
+	}
+	return done
+}
+
+// candidate is an offer that may be tried.
+type candidate struct {
+	fleet.Offer
+	price fleet.Money // per hour, extras included
+}
+
+// launch asks for n machines, as far as offers, providers and money allow: one intent for each call.
+func (d *decision) launch(f *fold, n int) {
+	offers := d.offers(f)
+	if len(offers) == 0 {
+		f.step(f.want-n, fleet.LimitOffers{Offers: len(f.Offers)})
+		return
+	}
+	best := offers[0]
+	if room := d.room(best.Provider); n > room {
+		f.step(f.want-(n-room), d.full(best.Provider))
+		n = room
+	}
+	k, why := d.books.Afford(n, best.price, d.s.Traits[best.Provider].MinCharge)
+	if why != nil {
+		f.step(f.want-(n-k), why)
+	}
+	if k == 0 {
+		return
+	}
+	f.plan.Launch, f.plan.Offer, f.plan.Price = k, &best.Offer, best.price
+	for k > 0 {
+		batch := min(k, d.batch(offers))
+		d.ask(f, batch, offers)
+		k -= batch
+	}
+}
+
+// batch is the most machines that one call can ask any of the offers for.
+func (d *decision) batch(offers []candidate) int {
+	n := max(1, d.s.Traits[offers[0].Provider].MaxBatch)
+	for _, o := range offers {
+		n = min(n, max(1, d.s.Traits[o.Provider].MaxBatch))
+	}
+	return n
+}
+
+func (d *decision) full(provider string) fleet.Reason {
+	prov, _ := d.s.Config.Provider(provider)
+	return fleet.LimitProvider{Provider: provider, Max: prov.MaxInstances, Running: d.machines[provider]}
+}
+
+// ask writes one launch intent for n machines. It reserves for the dearest offer that may be tried.
+func (d *decision) ask(f *fold, n int, offers []candidate) {
+	due := d.plan.Due.UTC().Format(time.RFC3339Nano)
+	in := &intent{fresh: true, Intent: fleet.Intent{
+		ID:   fleet.ID(d.s.Memory.Deployment, string(d.s.Function), due, f.Name, strconv.Itoa(f.ordinal)),
+		Kind: fleet.KindLaunch, State: fleet.IntentOpen, Pool: f.Name, Count: n, Created: d.now,
+		Idempotent: true,
+	}}
+	f.ordinal++
+	for _, o := range offers {
+		t := d.s.Traits[o.Provider]
+		if k, _ := d.books.Afford(n, o.price, t.MinCharge); k < n || n > d.room(o.Provider) {
+			f.reject(o, fleet.OfferOverBudget{Price: o.price})
+			continue
+		}
+		in.Offers, in.Prices = append(in.Offers, o.Offer), append(in.Prices, o.price)
+		in.Reserve, in.MinFor = max(in.Reserve, o.price), max(in.MinFor, t.MinCharge)
+		in.Idempotent = in.Idempotent && t.Idempotent
+	}
+	for _, p := range providersOf(in.Offers) {
+		d.machines[p] += n
+	}
+	d.books.Reserve(n, in.Reserve, in.MinFor)
+	in.Attempts = []fleet.Attempt{Attempt(d.s.Config, d.s.Memory.Deployment, in.Intent, 1)}
+	d.take(in, false)
+	d.intents = append(d.intents, in)
+}
+
+// reject notes once why an offer is not among those that a launch may try.
+func (f *fold) reject(o candidate, why fleet.Reason) {
+	for _, r := range f.plan.Rejected {
+		if r.Offer == o.Key() {
+			return
+		}
+	}
+	f.plan.Rejected = append(f.plan.Rejected, fleet.Rejected{Offer: o.Key(), Why: why})
+}
+
+func (d *decision) room(provider string) int {
+	prov, _ := d.s.Config.Provider(provider)
+	return prov.MaxInstances - d.machines[provider]
+}
+
+// offers are the pool's offers that may be tried, best first; the others leave their reason.
+func (d *decision) offers(f *fold) []candidate {
+	var out []candidate
+	for _, o := range f.Offers {
+		price, ok := d.prices[o.Key()]
+		if why := d.reject(f, o, price, ok); why != nil {
+			f.plan.Rejected = append(f.plan.Rejected, fleet.Rejected{Offer: o.Key(), Why: why})
+			continue
+		}
+		out = append(out, candidate{o, price})
+	}
+	if f.Cheapest {
+		slices.SortStableFunc(out, func(a, b candidate) int { return cmp.Compare(a.price, b.price) })
+	}
+	for _, c := range out[min(1, len(out)):] {
+		if c.price > out[0].price {
+			f.plan.Rejected = append(f.plan.Rejected, fleet.Rejected{
+				Offer: c.Key(), Why: fleet.OfferDearer{Price: c.price, Best: out[0].price},
+			})
+		}
+	}
+	return out
+}
+
+func (d *decision) reject(f *fold, o fleet.Offer, price fleet.Money, known bool) fleet.Reason {
+	prov, enabled := d.s.Config.Provider(o.Provider)
+	l, listed := d.lists[o.Place]
+	switch cool := d.coolOffs[o.Key()]; {
+	case !enabled || !known:
+		return fleet.OfferNoPrice{}
+	case o.MaxPrice > 0 && price-d.s.Config.Limits.Extras > o.MaxPrice:
+		return fleet.OfferAboveCap{Price: price - d.s.Config.Limits.Extras, Cap: o.MaxPrice}
+	case !listed || !l.Complete():
+		return fleet.OfferPlaceUnknown{Cause: cmp.Or(l.Unknown, "not listed")}
+	case d.now.Before(cool.Until):
+		return fleet.OfferCoolingOff{Until: cool.Until, Refused: cool.Code}
+	case d.room(o.Provider) <= 0:
+		return fleet.OfferFull{Max: prov.MaxInstances, Running: d.machines[o.Provider]}
+	}
+	return d.waitsForSpot(f, o)
+}
+
+// waitsForSpot holds on-demand back, in a pool that prefers spot, until spot was refused for long enough.
+func (d *decision) waitsForSpot(f *fold, o fleet.Offer) fleet.Reason {
+	prefersSpot := slices.ContainsFunc(f.Offers, func(o fleet.Offer) bool { return o.Market == fleet.Spot })
+	if o.Market == fleet.Spot || !prefersSpot {
+		return nil
+	}
+	if f.FallbackAfter == nil {
+		return fleet.OfferWaitsForSpot{Never: true}
+	}
+	wait := f.FallbackAfter.Duration()
+	if wait == 0 {
+		return nil
+	}
+	since := f.memory.SpotRefusedSince
+	if since.IsZero() {
+		return fleet.OfferWaitsForSpot{LeftS: *f.FallbackAfter}
+	}
+	if left := ceilSeconds(since.Add(wait).Sub(d.now)); left > 0 {
+		return fleet.OfferWaitsForSpot{LeftS: left}
+	}
+	return nil
+}
+
+// NextCoolOff is how long an offer is left alone after another refusal: doubling from one minute to
+// an hour, spread by up to a fifth, by the key, so that installations do not come back together.
+func NextCoolOff(old fleet.CoolOff, key, code string, now time.Time) fleet.CoolOff {
+	n := old.Count
+	if now.Sub(old.Until) > time.Hour {
+		n = 0
+	}
+	wait := backoff(time.Minute, time.Hour, n)
+	r, _ := strconv.ParseUint(fleet.ID(key, now.UTC().Format(time.RFC3339))[:2], 16, 8)
+	spread := time.Duration(r) * wait / (5 * 256)
+	return fleet.CoolOff{Offer: key, Until: now.Add(wait + spread), Count: n + 1, Code: code}
+}

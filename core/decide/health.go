@@ -1,0 +1,126 @@
+package decide
+
+import (
+	"time"
+
+	"sluice/core/fleet"
+)
+
+// silence is how long a registered worker may be without a heartbeat before it is unhealthy.
+const silence = 2 * time.Minute
+
+// health drains what cannot be trusted to work: machines that do not boot, workers that fell silent,
+// those near their expiry, and idle ones launched from another spec than the config's.
+func (d *decision) health() {
+	shielded := d.shielded()
+	for _, w := range d.workers {
+		if !w.Cloud() || w.ended || w.ending != nil || w.Status == fleet.Suspended {
+			continue
+		}
+		if w.Status == fleet.Draining {
+			d.recovered(w)
+			continue
+		}
+		if why := d.unfit(w, shielded); why != nil {
+			d.drain(w, why)
+		}
+	}
+}
+
+func (d *decision) unfit(w *worker, shielded bool) fleet.Reason {
+	p := d.poolBy[w.Pool]
+	if !w.Expires.IsZero() && !d.now.Before(w.Expires.Add(-p.DrainTimeout.Duration())) {
+		return fleet.DrainExpiry{Expires: w.Expires}
+	}
+	if w.Status == fleet.Provisioning {
+		if limit := bootLimit(d.s.Config, p.memory); d.now.Sub(w.BootAt) >= limit {
+			d.bootFailed(p)
+			return fleet.DrainBoot{AfterS: seconds(d.now.Sub(w.BootAt)), Limit: seconds(limit)}
+		}
+		return d.abandonedBoot(w)
+	}
+	if quiet := d.now.Sub(w.Heartbeat); quiet >= d.silence() {
+		w.silent = true
+		if !shielded || quiet >= d.s.Config.Workers.LostDatabase.Duration()+d.silence() {
+			return fleet.DrainUnhealthy{SilentS: seconds(quiet)}
+		}
+	}
+	if d.stale(w, p) && !w.Busy() {
+		return fleet.DrainStale{Spec: w.Spec, Want: firstSpec(p)}
+	}
+	return nil
+}
+
+// abandonedBoot drains a machine that answers a launch that was given up.
+func (d *decision) abandonedBoot(w *worker) fleet.Reason {
+	if in := d.launches[w.Intent]; in != nil && in.State == fleet.IntentAbandoned {
+		return fleet.DrainAbandoned{Intent: in.ID}
+	}
+	return nil
+}
+
+// bootFailed opens the breaker, in words, when this failure is the one that does.
+func (d *decision) bootFailed(p *pool) {
+	p.memory.BootFailures++
+	p.memory.LastFailure = d.now
+	if p.memory.BootFailures == breakerAfter {
+		d.alert(fleet.Warning, p.Name+"/"+d.hour(), fleet.BootFailing{Failures: p.memory.BootFailures})
+	}
+}
+
+// recovered lets a worker claim again when what made it drain has passed: it registered late, or is heard of again.
+func (d *decision) recovered(w *worker) {
+	fresh := !w.Registered.IsZero() && d.now.Sub(w.Heartbeat) < d.silence()
+	late := w.DrainWhy == fleet.DrainBoot{}.Code() || w.DrainWhy == fleet.DrainUnhealthy{}.Code()
+	expiring := !w.Expires.IsZero() && !d.now.Before(w.Expires.Add(-d.poolBy[w.Pool].DrainTimeout.Duration()))
+	if fresh && late && !expiring {
+		d.undrain(w)
+	}
+}
+
+// shielded says that so many workers are silent at once that the fault is likely to be elsewhere: a
+// database that was away, a network. Then nobody is drained for silence.
+func (d *decision) shielded() bool {
+	silent, of := 0, 0
+	for _, w := range d.workers {
+		if !w.Cloud() || w.ended || w.Status != fleet.Ready {
+			continue
+		}
+		of++
+		if d.now.Sub(w.Heartbeat) >= d.silence() {
+			silent++
+		}
+	}
+	if silent < 2 || silent*5 <= of {
+		return false
+	}
+	why := fleet.AllUnhealthy{Silent: silent, Of: of}
+	d.note(fleet.Critical, "", "", why)
+	d.alert(fleet.Critical, d.hour(), why)
+	return true
+}
+
+func (d *decision) silence() time.Duration {
+	return max(silence, 4*d.s.Config.Workers.Heartbeat.Duration())
+}
+
+func (d *decision) stale(w *worker, p *pool) bool {
+	return p.known && d.frozen() == "" && len(p.specs) > 0 && w.Spec != "" && !p.specs[w.Spec]
+}
+
+func firstSpec(p *pool) string {
+	out := ""
+	for s := range p.specs {
+		if out == "" || s < out {
+			out = s
+		}
+	}
+	return out
+}
+
+// bootLimit follows observed boots: half as long again as the slowest of the last ten, never below the config's.
+func bootLimit(c fleet.Config, m fleet.PoolMemory) time.Duration {
+	return max(c.Workers.BootTimeout.Duration(), m.SlowestBoot.Duration()*3/2)
+}
+
+func seconds(d time.Duration) fleet.Seconds { return fleet.Seconds(d / time.Second) }

@@ -1,0 +1,165 @@
+package decide
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"sluice/core/fleet"
+)
+
+// How absence becomes an end: two complete lists this far apart, of a machine at least this old.
+const (
+	goneApart  = 60 * time.Second
+	goneMinAge = 5 * time.Minute
+)
+
+// inventory holds rows against lists, both ways but for machines without a row (see recover.go and orphans.go).
+func (d *decision) inventory() {
+	for _, l := range d.s.Listings {
+		if !l.Complete() {
+			d.note(fleet.Warning, "", "", fleet.PlaceUnknown{Place: l.Place.String(), Cause: l.Unknown})
+			d.alert(fleet.Warning, l.Place.String()+"/"+d.hour(), fleet.PlaceUnknown{Place: l.Place.String(), Cause: l.Unknown})
+		}
+	}
+	for _, in := range d.intents {
+		if w := d.byID[in.Worker]; w != nil && in.State == fleet.IntentOpen {
+			switch in.Kind {
+			case fleet.KindTerminate, fleet.KindSuspend:
+				w.ending = in
+			case fleet.KindResume:
+				w.resuming = in
+			case fleet.KindLaunch:
+			}
+		}
+	}
+	listed := d.machinesByRef()
+	for _, w := range d.workers {
+		if w.Cloud() {
+			d.compare(w, listed)
+		}
+	}
+}
+
+func (d *decision) machinesByRef() map[fleet.Ref]*fleet.Machine {
+	out := map[fleet.Ref]*fleet.Machine{}
+	for i := range d.s.Listings {
+		l := &d.s.Listings[i]
+		for j := range l.Machines {
+			out[fleet.Ref{Place: l.Place, Machine: l.Machines[j].ID}] = &l.Machines[j]
+		}
+	}
+	return out
+}
+
+// compare brings one row in line with what its place lists. A list says nothing about a row that
+// changed after the list was begun.
+func (d *decision) compare(w *worker, listed map[fleet.Ref]*fleet.Machine) {
+	l, ok := d.lists[w.Place]
+	if !ok || !l.Complete() {
+		return
+	}
+	w.listed = listed[fleet.Ref{Place: w.Place, Machine: w.Machine}]
+	switch {
+	case w.listed == nil:
+		d.absent(w, l.Begun)
+	case w.listed.State == fleet.MachineGone:
+		d.end(w, true)
+	default:
+		d.present(w, l.Begun)
+	}
+}
+
+func (d *decision) absent(w *worker, begun time.Time) {
+	if !begun.After(w.Changed) {
+		return
+	}
+	since := w.AbsentSince
+	if since.IsZero() || !since.After(w.Changed) || w.Heartbeat.After(since) {
+		w.AbsentSince, w.dirty = begun, true
+		d.note(fleet.Info, w.Pool, w.ID, fleet.NotListed{Since: begun})
+		return
+	}
+	old := max(goneMinAge, d.s.Traits[w.Place.Provider].Visibility.Duration())
+	if begun.Sub(since) >= goneApart && begun.Sub(w.BootAt) >= old {
+		d.end(w, false)
+	}
+}
+
+func (d *decision) present(w *worker, begun time.Time) {
+	if !w.AbsentSince.IsZero() {
+		w.AbsentSince, w.dirty = time.Time{}, true
+	}
+	if !begun.After(w.Changed) {
+		return
+	}
+	suspended := w.listed.State == fleet.MachineSuspended
+	switch {
+	case suspended && w.ending != nil && w.ending.Kind == fleet.KindSuspend && begun.After(w.ending.Changed):
+		d.span(w, w.Price, false)
+		d.set(w, fleet.Suspended, w.DrainWhy)
+		d.settle(w.ending, fleet.IntentDone)
+		w.ending = nil
+	case !suspended && w.listed.State == fleet.MachineRunning && w.Status == fleet.Suspended:
+		d.awake(w, begun)
+	}
+}
+
+// awake is a suspended machine that runs: resumed by us, or by somebody else, who must pay for it all the same.
+func (d *decision) awake(w *worker, begun time.Time) {
+	if w.resuming != nil && !begun.After(w.resuming.Changed) {
+		return
+	}
+	d.span(w, w.Idle, false)
+	w.BootAt, w.Registered = d.now, time.Time{}
+	if w.resuming == nil {
+		d.drain(w, fleet.Back{Machine: w.Machine})
+		return
+	}
+	w.DrainAt, w.DrainAck, w.DrainWhy = time.Time{}, time.Time{}, ""
+	d.set(w, fleet.Provisioning, "resumed")
+	d.settle(w.resuming, fleet.IntentDone)
+	w.resuming = nil
+}
+
+// count fills machines: what counts against a provider's max_instances.
+func (d *decision) count() {
+	for _, w := range d.workers {
+		if w.Cloud() && !w.ended {
+			d.machines[w.Place.Provider]++
+		}
+	}
+	for _, w := range d.plan.Adopted {
+		if w.Status != fleet.Failed {
+			d.machines[w.Place.Provider]++
+		}
+	}
+	for _, in := range d.intents {
+		if n := in.Unbound(); n > 0 {
+			for _, p := range providersOf(in.Offers) {
+				d.machines[p] += n
+			}
+		}
+	}
+}
+
+func providersOf(offers []fleet.Offer) []string {
+	var out []string
+	for _, o := range offers {
+		if !slices.Contains(out, o.Provider) {
+			out = append(out, o.Provider)
+		}
+	}
+	return out
+}
+
+// adopt makes a row for a machine that has none.
+func (d *decision) adopt(w fleet.Worker, cause string) {
+	w.Changed = d.now
+	if w.BootAt.IsZero() {
+		w.BootAt = d.now
+	}
+	d.plan.Adopted = append(d.plan.Adopted, w)
+	slices.SortFunc(d.plan.Adopted, func(a, b fleet.Worker) int { return cmp.Compare(a.ID, b.ID) })
+	d.note(fleet.Info, w.Pool, w.ID, fleet.Adopted{Intent: w.Intent, Machine: w.Machine, Cause: cause})
+}

@@ -1,0 +1,185 @@
+package decide
+
+import (
+	"time"
+
+	"sluice/core/fleet"
+	"sluice/core/spend"
+)
+
+// judge opens the books and applies the daily rule. A breach is a level, not an edge: while the override stands,
+// every tick drains every cloud worker, and it stands until a person lifts it.
+func (d *decision) judge() {
+	books, err := spend.Open(d.remembered())
+	if err != nil { // the zone was checked when the config was parsed
+		books = spend.Books{}
+	}
+	d.books = books
+	if d.books.Near(d.s.Config.Limits.Alert) {
+		why := fleet.NearDailyLimit{Accrued: books.Today, Threshold: d.s.Config.Limits.Alert, Limit: books.Daily}
+		d.alert(fleet.Warning, books.Day, why)
+	}
+	if d.s.Memory.Override == nil && d.books.Breached() {
+		d.breach()
+	}
+}
+
+// reconcile holds the books against the bills and applies the same daily rule. Machines are evaluate's alone.
+func (d *decision) reconcile() fleet.Plan {
+	d.plan.Bills = spend.Reconcile(d.s.Memory, d.s.Charges)
+	d.s.Memory.Bills = append(d.s.Memory.Bills[:len(d.s.Memory.Bills):len(d.s.Memory.Bills)], d.plan.Bills...)
+	d.orphan, d.pools = d.s.Memory.Sightings, nil
+	d.judge()
+	return d.close()
+}
+
+// remembered is the snapshot with memory brought in line with what was seen.
+func (d *decision) remembered() fleet.Snapshot {
+	s := d.s
+	s.Memory.Workers, s.Memory.Intents = nil, nil
+	for _, w := range d.workers {
+		if !w.ended {
+			s.Memory.Workers = append(s.Memory.Workers, w.Worker)
+		}
+	}
+	s.Memory.Workers = append(s.Memory.Workers, d.plan.Adopted...)
+	for _, in := range d.intents {
+		s.Memory.Intents = append(s.Memory.Intents, in.Intent)
+	}
+	s.Memory.Ended = append(s.Memory.Ended[:len(s.Memory.Ended):len(s.Memory.Ended)], d.plan.Spans...)
+	s.Memory.Sightings = d.orphan
+	return s
+}
+
+func (d *decision) breach() {
+	why := fleet.DailyLimit{
+		Accrued: d.books.Today, Tail: d.books.Tail, Reserved: d.books.Reserved, Limit: d.books.Daily, Source: "accrual",
+	}
+	for _, b := range d.s.Memory.Bills {
+		if b.Excess > 0 && d.now.Sub(b.SeenAt) < 24*time.Hour {
+			why.Source = "bill"
+		}
+	}
+	for _, w := range d.workers {
+		if w.Cloud() && !w.ended && w.Status != fleet.Suspended {
+			why.Draining++
+			why.Jobs += w.Jobs
+		}
+	}
+	id := fleet.ID(d.s.Memory.Deployment, "override", d.now.UTC().Format(time.RFC3339Nano))
+	d.plan.Override = &fleet.Override{
+		ID: id, At: d.now, Who: string(d.s.Function),
+		Why: "daily limit " + why.Limit.String() + ": accrued " + why.Accrued.String() + ", to the end of a forced drain " + why.Tail.String(),
+	}
+	d.note(fleet.Critical, "", "", why)
+	d.alert(fleet.Critical, id, why)
+}
+
+// override is the one in force, if any.
+func (d *decision) override() *fleet.Override {
+	switch {
+	case d.plan.Override != nil:
+		return d.plan.Override
+	case d.plan.Lifted:
+		return nil
+	}
+	return d.s.Memory.Override
+}
+
+// requests takes up what people asked for.
+func (d *decision) requests() {
+	for _, r := range d.s.Memory.Requests {
+		d.plan.Taken = append(d.plan.Taken, r.ID)
+		switch r.Kind {
+		case fleet.RequestResume:
+			d.resumeCloud(r)
+		case fleet.RequestDrain:
+			if w := d.byID[r.Target]; w != nil && w.Cloud() && !w.ended && w.Accepting() {
+				d.drain(w, fleet.DrainRequested{Who: r.Who, Why: r.Why})
+			}
+		case fleet.RequestAdopt: // see adoptRequested
+		}
+	}
+}
+
+func (d *decision) resumeCloud(r fleet.Request) {
+	if d.s.Memory.Override == nil || d.plan.Override != nil {
+		return
+	}
+	if why := ResumeRefused(d.s.Config, d.books, d.prices); why != nil {
+		d.note(fleet.Warning, "", "", why)
+		return
+	}
+	if d.books.Breached() {
+		return
+	}
+	d.plan.Lifted = true
+	d.note(fleet.Warning, "", "", fleet.ResumedCloud{Who: r.Who, Why: r.Why})
+	d.alert(fleet.Warning, r.ID, fleet.ResumedCloud{Who: r.Who, Why: r.Why})
+}
+
+// ResumeRefused says why an override may not be lifted now: what is left of the day does not cover the
+// cheapest pool for an hour. Nil: it may.
+func ResumeRefused(c fleet.Config, b spend.Books, prices map[string]fleet.Money) fleet.Reason {
+	cheapest := fleet.Money(0)
+	for _, p := range c.Pools {
+		for _, o := range p.Offers {
+			if price, ok := prices[o.Key()]; ok && p.Enabled && (cheapest == 0 || price < cheapest) {
+				cheapest = price
+			}
+		}
+	}
+	if cheapest == 0 || b.Left() >= cheapest {
+		return nil
+	}
+	return fleet.ResumeRefused{Left: b.Left(), Cheapest: cheapest}
+}
+
+// Prices are the known prices per hour of all offers of a snapshot's config, extras included, by
+// Offer.Key: a fresh quote first, else the config's own.
+func Prices(s fleet.Snapshot) map[string]fleet.Money { return prices(s) }
+
+func prices(s fleet.Snapshot) map[string]fleet.Money {
+	static := map[fleet.Price]fleet.Money{}
+	for _, p := range s.Config.Prices {
+		static[fleet.Price{Provider: p.Provider, Type: p.Type, Market: p.Market}] = p.Price
+	}
+	quoted := map[string]fleet.Money{}
+	for _, q := range s.Quotes {
+		quoted[q.Offer] = q.Price
+	}
+	out := map[string]fleet.Money{}
+	for _, p := range s.Config.Pools {
+		for _, o := range p.Offers {
+			price, ok := quoted[o.Key()]
+			if !ok {
+				price, ok = static[fleet.Price{Provider: o.Provider, Type: o.Type, Market: o.Market}]
+			}
+			if ok && price > 0 {
+				out[o.Key()] = price + s.Config.Limits.Extras
+			}
+		}
+	}
+	return out
+}
+
+// priceOf is what a machine found without a row costs per hour: the price of its type, else the
+// dearest known of its provider, because too much is noticed and too little is not.
+func (d *decision) priceOf(p fleet.Place, m fleet.Machine) fleet.Money {
+	exact, dearest := fleet.Money(0), fleet.Money(0)
+	for _, pl := range d.s.Config.Pools {
+		for _, o := range pl.Offers {
+			price := d.prices[o.Key()]
+			if o.Provider == p.Provider {
+				dearest = max(dearest, price)
+				if o.Type == m.Type && o.Market == m.Market {
+					exact = max(exact, price)
+				}
+			}
+		}
+	}
+	if exact > 0 {
+		return exact
+	}
+	return dearest
+}

@@ -1,0 +1,204 @@
+package decide
+
+import (
+	"time"
+
+	"sluice/core/fleet"
+)
+
+// repeatFor is how long after its first storing a request may still be on the wire: providers keep
+// idempotency tokens for longer than this.
+const repeatFor = 15 * time.Minute
+
+// found is a machine that carries an intent's tag and has no row.
+type found struct {
+	place   fleet.Place
+	begun   time.Time
+	machine fleet.Machine
+}
+
+// adoptions binds machines to the launches that asked for them. Launches on which another tick may
+// be acting are left alone.
+func (d *decision) adoptions() {
+	tagged := d.taggedWithoutRow()
+	for _, in := range d.intents {
+		if in.Kind != fleet.KindLaunch || in.State == fleet.IntentOpen && d.now.Before(in.ClaimedUntil) {
+			continue
+		}
+		if in.State == fleet.IntentOpen && d.risky(in) && !d.settled(in) {
+			d.note(fleet.Info, in.Pool, "", fleet.Waiting{Intent: in.ID, Until: d.quiet(in)})
+			continue
+		}
+		for _, f := range tagged[in.ID] {
+			d.bind(in, f)
+		}
+		d.conclude(in)
+	}
+}
+
+// risky says that more machines may come than were asked for: a repeated call without idempotency.
+func (d *decision) risky(in *intent) bool { return !in.Idempotent && in.Calls() > 1 }
+
+func (d *decision) taggedWithoutRow() map[string][]found {
+	rows := map[fleet.Ref]bool{}
+	for _, w := range d.workers {
+		rows[fleet.Ref{Place: w.Place, Machine: w.Machine}] = true
+	}
+	for _, s := range d.s.Memory.Ended {
+		if s.Last {
+			rows[fleet.Ref{Place: fleet.Place{Provider: s.Provider, Scope: s.Scope}, Machine: s.Machine}] = true
+		}
+	}
+	out := map[string][]found{}
+	for _, l := range d.s.Listings {
+		for _, m := range l.Machines {
+			if m.Tags.Deployment == d.s.Memory.Deployment && !rows[fleet.Ref{Place: l.Place, Machine: m.ID}] {
+				out[m.Tags.Intent] = append(out[m.Tags.Intent], found{l.Place, l.Begun, m})
+			}
+		}
+	}
+	return out
+}
+
+// bind makes the row of a machine that answers a launch; more than asked for, or come too late, it drains.
+func (d *decision) bind(in *intent, f found) {
+	w := d.machineRow(fleet.Sighting{Place: f.place, Machine: f.machine, First: in.Created}, in.Pool)
+	w.Price, w.MinCharge = in.Reserve, in.MinFor
+	for i, o := range in.Offers {
+		if o.Place == f.place && o.Type == f.machine.Type && o.Market == f.machine.Market {
+			w.Price = in.Prices[i]
+		}
+	}
+	switch {
+	case f.machine.State == fleet.MachineGone:
+		w.Status = fleet.Failed
+		sp := fleet.Span{
+			Worker: w.ID, Scope: f.place.Scope, Machine: w.Machine, Last: true, Pool: w.Pool, Provider: f.place.Provider,
+			Price: w.Price, From: w.CostFrom, To: d.now, MinCharge: w.MinCharge,
+		}
+		d.plan.Spans = append(d.plan.Spans, sp)
+	case in.State == fleet.IntentAbandoned:
+		w.Status, w.DrainAt, w.DrainWhy = fleet.Draining, d.now, fleet.DrainAbandoned{}.Code()
+	case in.Bound >= in.Count:
+		w.Status, w.DrainAt, w.DrainWhy = fleet.Draining, d.now, fleet.DrainSurplus{}.Code()
+	}
+	in.Bound++
+	d.adopt(w, "listed")
+}
+
+// conclude closes a launch that is answered, and finds those of which nothing was seen.
+func (d *decision) conclude(in *intent) {
+	late, twice := d.empty(in)
+	switch last := in.Last(); {
+	case in.State == fleet.IntentAbandoned:
+		if twice || in.Idempotent && in.Bound >= in.Count {
+			d.settle(in, fleet.IntentClosed)
+			d.note(fleet.Info, in.Pool, "", fleet.Released{Intent: in.ID})
+		}
+	case in.Bound >= in.Count || in.Bound > 0 && late:
+		d.settle(in, fleet.IntentDone)
+	case in.Bound > 0:
+	case last != nil && last.Outcome == fleet.OutcomeRefused:
+		d.settle(in, fleet.IntentRefused)
+	default:
+		in.lost = true
+	}
+}
+
+// empty counts complete lists, begun late enough to count, in which nothing (more) of a launch was
+// seen: whether this is one, and whether it is the second.
+func (d *decision) empty(in *intent) (late, twice bool) {
+	if !d.settled(in) {
+		return false, false
+	}
+	begun := d.begun(in)
+	if in.EmptySince.IsZero() || !in.EmptySince.After(d.quiet(in)) {
+		in.EmptySince, in.dirty = begun, true
+		return true, false
+	}
+	return true, begun.After(in.EmptySince)
+}
+
+// quiet is when no call of an intent can have an effect that a complete list does not show.
+func (d *decision) quiet(in *intent) time.Time {
+	visibility := fleet.Seconds(0)
+	for _, a := range in.Attempts {
+		if a.Launch != nil {
+			visibility = max(visibility, d.s.Traits[a.Launch.Offer.Provider].Visibility)
+		}
+	}
+	return in.ClaimedUntil.Add(visibility.Duration())
+}
+
+// settled says that every place an intent tried has a complete list begun after quiet.
+func (d *decision) settled(in *intent) bool {
+	begun := d.begun(in)
+	return !begun.IsZero() && begun.After(d.quiet(in))
+}
+
+// begun is when the earliest of the lists began that cover an intent's attempts; zero where one is missing.
+func (d *decision) begun(in *intent) time.Time {
+	var out time.Time
+	for _, a := range in.Attempts {
+		if a.Launch == nil {
+			continue
+		}
+		l, ok := d.lists[a.Launch.Offer.Place]
+		if !ok || !l.Complete() {
+			return time.Time{}
+		}
+		if out.IsZero() || l.Begun.Before(out) {
+			out = l.Begun
+		}
+	}
+	return out
+}
+
+// recover repeats or gives up the launches of which nothing was seen.
+func (d *decision) recover() {
+	for _, in := range d.intents {
+		if in.lost {
+			d.recoverLaunch(in)
+		}
+		if in.Kind != fleet.KindLaunch && in.State == fleet.IntentOpen && !in.fresh && !d.now.Before(in.ClaimedUntil) {
+			d.repeatAct(in)
+		}
+	}
+}
+
+func (d *decision) recoverLaunch(in *intent) {
+	p := d.poolBy[in.Pool]
+	second := !in.EmptySince.IsZero() && d.settled(in) && d.begun(in).After(in.EmptySince)
+	switch {
+	case d.frozen() != "" || p.hold != nil || d.begun(in).IsZero() || !in.Idempotent && !second:
+		d.note(fleet.Info, in.Pool, "", fleet.Waiting{Intent: in.ID, Until: d.quiet(in)})
+	case p.lostWanted <= 0:
+		d.abandon(in, "not_wanted")
+	case d.now.Add(d.s.Limit.Duration()).Sub(in.Last().First) > repeatFor:
+		d.abandon(in, "too_old")
+	default:
+		p.lostWanted -= in.Unbound()
+		d.take(in, true)
+		d.note(fleet.Warning, in.Pool, "", fleet.Repeated{Intent: in.ID, Kind: in.Kind, Calls: in.Calls()})
+	}
+}
+
+// abandon gives a launch up. Its reservation stays until two late lists show nothing.
+func (d *decision) abandon(in *intent, cause string) {
+	d.settle(in, fleet.IntentAbandoned)
+	d.note(fleet.Warning, in.Pool, "", fleet.Abandoned{Intent: in.ID, Cause: cause})
+}
+
+// repeatAct repeats a terminate, suspend or resume whose effect does not show. Such calls may be repeated.
+func (d *decision) repeatAct(in *intent) {
+	w := d.byID[in.Worker]
+	if w != nil && w.listed != nil && w.listed.State == fleet.MachineStopping {
+		return
+	}
+	if in.Kind == fleet.KindResume && (d.frozen() != "" || d.override() != nil || d.s.Config.Mode == fleet.VPSOnly) {
+		d.settle(in, fleet.IntentAbandoned)
+		return
+	}
+	d.take(in, true)
+	d.note(fleet.Info, in.Pool, in.Worker, fleet.Repeated{Intent: in.ID, Kind: in.Kind, Calls: in.Calls()})
+}
