@@ -167,8 +167,11 @@ func drainLevel(why fleet.Reason) fleet.Level {
 	return fleet.Info
 }
 
-// note is a line whose event is its reason's code.
+// note is a line whose event is its reason's code. A worker that drains is scaled down, whoever's pool it is in.
 func (w words) note(n fleet.Note) fleet.Line {
+	if n.Worker != "" && w.drained(n.Why) != "" {
+		return w.scaleDown(fleet.PoolPlan{Pool: n.Pool}, fleet.Drained{Worker: n.Worker, Why: n.Why})
+	}
 	message := capital(w.reason(n.Why))
 	switch {
 	case n.Worker != "":

@@ -57,6 +57,7 @@ func busyPlan() fleet.Plan {
 		Notes: []fleet.Note{
 			{fleet.Critical, "", "", fleet.DailyLimit{Accrued: 59_450_000, Tail: 580_000, Limit: 60 * fleet.Unit, Source: "accrual", Draining: 22, Jobs: 19}},
 			{fleet.Warning, "", "", fleet.OrphanRemoved{Provider: "ionos", Machine: "3fd1", Intent: "i-88", First: noon, Cost: 70_000}},
+			{fleet.Info, "gone", "w-11", fleet.DrainNotEnabled{}},
 			{fleet.Info, "media", "w-9", fleet.DrainDone{Why: "drain.idle", ForS: 20}},
 		},
 		Intents: []fleet.Intent{

@@ -20,14 +20,12 @@ func (w words) tick(p fleet.Plan, c fleet.Config) fleet.Line {
 	l := fleet.Line{Event: "tick", Level: fleet.Info}
 	if p.Skipped != nil {
 		l.Level, l.Message = skipLevel(p.Skipped), "Skipped: "+w.reason(p.Skipped)
-		l.Facts = facts{
-			{"function", p.Function}, {"result", resultSkipped}, {"why", []facts{w.reasonFacts(p.Skipped)}},
-		}.raw()
+		l.Facts = facts{{"result", resultSkipped}, {"why", []facts{w.reasonFacts(p.Skipped)}}}.raw()
 		return l
 	}
 	result, message := outcome(p)
 	l.Message = message
-	f := facts{{"function", p.Function}, {"result", result}, {"mode", c.Mode}}
+	f := facts{{"result", result}, {"mode", c.Mode}}
 	if p.Override != nil {
 		f.add("override", p.Override.ID)
 	}
