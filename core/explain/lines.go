@@ -41,7 +41,7 @@ func (w words) poolLines(p fleet.PoolPlan, s fleet.Spend) []fleet.Line {
 		lines = append(lines, w.refused(p, s, cut))
 	}
 	for _, d := range p.Drain {
-		lines = append(lines, w.scaleDown(p, d))
+		lines = append(lines, w.scaleDown(p.Pool, facts{{"have", p.Have}, {"want", p.Want}}, d))
 	}
 	return lines
 }
@@ -151,10 +151,10 @@ func refusalLevel(cut fleet.Reason) fleet.Level {
 	return fleet.Warning
 }
 
-func (w words) scaleDown(p fleet.PoolPlan, d fleet.Drained) fleet.Line {
-	f := facts{{"have", p.Have}, {"want", p.Want}, {"why", []facts{w.reasonFacts(d.Why)}}}
+func (w words) scaleDown(pool string, counts facts, d fleet.Drained) fleet.Line {
+	f := append(counts, fact{"why", []facts{w.reasonFacts(d.Why)}})
 	return fleet.Line{
-		Event: "scale_down", Level: drainLevel(d.Why), Pool: p.Pool, Worker: d.Worker, Facts: f.raw(),
+		Event: "scale_down", Level: drainLevel(d.Why), Pool: pool, Worker: d.Worker, Facts: f.raw(),
 		Message: "Scaling down worker " + d.Worker + ": " + w.reason(d.Why),
 	}
 }
@@ -170,7 +170,7 @@ func drainLevel(why fleet.Reason) fleet.Level {
 // note is a line whose event is its reason's code. A worker that drains is scaled down, whoever's pool it is in.
 func (w words) note(n fleet.Note) fleet.Line {
 	if n.Worker != "" && w.drained(n.Why) != "" {
-		return w.scaleDown(fleet.PoolPlan{Pool: n.Pool}, fleet.Drained{Worker: n.Worker, Why: n.Why})
+		return w.scaleDown(n.Pool, nil, fleet.Drained{Worker: n.Worker, Why: n.Why})
 	}
 	message := capital(w.reason(n.Why))
 	switch {
