@@ -1,0 +1,2 @@
+// Package proc runs one command with bounded output and leaves none of its descendants behind, whatever they do.
+package proc
