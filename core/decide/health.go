@@ -32,12 +32,15 @@ func (d *decision) unfit(w *worker, shielded bool) fleet.Reason {
 	if !w.Expires.IsZero() && !d.now.Before(w.Expires.Add(-p.DrainTimeout.Duration())) {
 		return fleet.DrainExpiry{Expires: w.Expires}
 	}
+	if in := d.launches[w.Intent]; in != nil && in.State == fleet.IntentAbandoned {
+		return fleet.DrainAbandoned{Intent: in.ID}
+	}
 	if w.Status == fleet.Provisioning {
 		if limit := bootLimit(d.s.Config, p.memory); d.now.Sub(w.BootAt) >= limit {
 			d.bootFailed(p)
 			return fleet.DrainBoot{AfterS: seconds(d.now.Sub(w.BootAt)), Limit: seconds(limit)}
 		}
-		return d.abandonedBoot(w)
+		return nil
 	}
 	if quiet := d.now.Sub(w.Heartbeat); quiet >= d.silence() {
 		w.silent = true
@@ -47,14 +50,6 @@ func (d *decision) unfit(w *worker, shielded bool) fleet.Reason {
 	}
 	if d.stale(w, p) && !w.Busy() {
 		return fleet.DrainStale{Spec: w.Spec, Want: firstSpec(p)}
-	}
-	return nil
-}
-
-// abandonedBoot drains a machine that answers a launch that was given up.
-func (d *decision) abandonedBoot(w *worker) fleet.Reason {
-	if in := d.launches[w.Intent]; in != nil && in.State == fleet.IntentAbandoned {
-		return fleet.DrainAbandoned{Intent: in.ID}
 	}
 	return nil
 }

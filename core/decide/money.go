@@ -42,7 +42,11 @@ func (d *decision) remembered() fleet.Snapshot {
 			s.Memory.Workers = append(s.Memory.Workers, w.Worker)
 		}
 	}
-	s.Memory.Workers = append(s.Memory.Workers, d.plan.Adopted...)
+	for _, w := range d.plan.Adopted {
+		if w.Status != fleet.Failed { // one that ended already is in the ledger
+			s.Memory.Workers = append(s.Memory.Workers, w)
+		}
+	}
 	for _, in := range d.intents {
 		s.Memory.Intents = append(s.Memory.Intents, in.Intent)
 	}

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"slices"
 	"time"
 
 	"sluice/core/fleet"
@@ -192,13 +193,23 @@ func (d *decision) abandon(in *intent, cause string) {
 // repeatAct repeats a terminate, suspend or resume whose effect does not show. Such calls may be repeated.
 func (d *decision) repeatAct(in *intent) {
 	w := d.byID[in.Worker]
+	if w == nil && !d.stillOrphan(in.Ref) { // its row, or its sighting, ended
+		d.settle(in, fleet.IntentDone)
+		return
+	}
 	if w != nil && w.listed != nil && w.listed.State == fleet.MachineStopping {
 		return
 	}
 	if in.Kind == fleet.KindResume && (d.frozen() != "" || d.override() != nil || d.s.Config.Mode == fleet.VPSOnly) {
-		d.settle(in, fleet.IntentAbandoned)
+		d.settle(in, fleet.IntentClosed) // if it runs all the same, it drains
 		return
 	}
 	d.take(in, true)
 	d.note(fleet.Info, in.Pool, in.Worker, fleet.Repeated{Intent: in.ID, Kind: in.Kind, Calls: in.Calls()})
+}
+
+func (d *decision) stillOrphan(ref fleet.Ref) bool {
+	return slices.ContainsFunc(d.orphan, func(o fleet.Sighting) bool {
+		return o.Place == ref.Place && o.Machine.ID == ref.Machine
+	})
 }
