@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"sluice/core/fleet"
+)
+
+// look asks for leave to read the past.
+func (s *Store) look(ctx context.Context, what string, read func(d *database)) error {
+	if v := s.p.pass(ctx, OpHistory, what); v.Err != nil {
+		return fmt.Errorf("read %s: %w", what, v.Err)
+	}
+	s.p.w.mu.Lock()
+	defer s.p.w.mu.Unlock()
+	read(s.p.w.db)
+	return nil
+}
+
+// Ticks implements fleet.History.
+func (s *Store) Ticks(ctx context.Context, since time.Time, limit int) (out []fleet.TickRecord, err error) {
+	err = s.look(ctx, "ticks", func(d *database) {
+		for _, t := range slices.Backward(d.ticks) {
+			if !t.At.Before(since) && len(out) < limit {
+				out = append(out, t.TickRecord)
+			}
+		}
+	})
+	return out, err
+}
+
+// Lines implements fleet.History.
+func (s *Store) Lines(ctx context.Context, f fleet.LineFilter) (out []fleet.LineRecord, err error) {
+	err = s.look(ctx, "lines", func(d *database) {
+		for _, l := range slices.Backward(d.lines) {
+			if !l.At.Before(f.Since) && len(out) < f.Limit && (f.Pool == "" || l.Pool == f.Pool) &&
+				(f.Tick == "" || l.Tick == f.Tick) && hasCode(l.Facts, f.Code) {
+				out = append(out, l)
+			}
+		}
+	})
+	return out, err
+}
+
+// hasCode looks for a reason's code anywhere in the facts.
+func hasCode(facts json.RawMessage, code string) bool {
+	var v any
+	return code == "" || json.Unmarshal(facts, &v) == nil && holdsCode(v, code)
+}
+
+func holdsCode(v any, code string) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			if k == "code" && e == code || holdsCode(e, code) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return holdsCode(e, code) })
+	}
+	return false
+}
+
+// Snapshot implements fleet.History.
+func (s *Store) Snapshot(ctx context.Context, tick string) (out fleet.Snapshot, plan []byte, err error) {
+	found := false
+	err = s.look(ctx, "snapshot", func(d *database) {
+		for _, t := range d.ticks {
+			if t.ID == tick && t.snapshot != nil {
+				out, plan, found = *t.snapshot, bytes.Clone(t.plan), true
+			}
+		}
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("snapshot of tick %s: %w", tick, fleet.ErrNotFound)
+	}
+	return out, plan, err
+}
+
+// Samples implements fleet.History.
+func (s *Store) Samples(ctx context.Context, since time.Time) (out []fleet.Sample, err error) {
+	err = s.look(ctx, "samples", func(d *database) {
+		for _, e := range d.samples {
+			if !e.At.Before(since) {
+				out = append(out, e)
+			}
+		}
+	})
+	return out, err
+}
+
+// Workers implements fleet.History.
+func (s *Store) Workers(ctx context.Context, since time.Time) (out []fleet.WorkerRecord, err error) {
+	err = s.look(ctx, "workers", func(d *database) {
+		now := s.p.w.clock()
+		for _, id := range sortedKeys(d.workers) {
+			if row := d.workers[id]; row.Ended.IsZero() || !row.Ended.Before(since) {
+				out = append(out, fleet.WorkerRecord{Worker: row.Worker, Ended: row.Ended, EndWhy: row.EndWhy, Cost: d.cost(row, now)})
+			}
+		}
+		slices.SortStableFunc(out, func(a, b fleet.WorkerRecord) int { return b.BootAt.Compare(a.BootAt) })
+	})
+	return out, err
+}
+
+// cost is what the ledger has of a worker and what it costs since.
+func (d *database) cost(row workerRow, now time.Time) fleet.Money {
+	var sum fleet.Money
+	for _, s := range d.spans {
+		if s.Worker == row.ID {
+			sum += s.Price.For(max(s.To.Sub(s.From), s.MinCharge.Duration()))
+		}
+	}
+	if row.Ended.IsZero() && !row.CostFrom.IsZero() {
+		price := row.Price
+		if row.Status == fleet.Suspended {
+			price = row.Idle
+		}
+		sum += price.For(max(now.Sub(row.CostFrom), row.MinCharge.Duration()))
+	}
+	return sum
+}
+
+// Ask implements fleet.Requests.
+func (s *Store) Ask(ctx context.Context, r fleet.Request) error {
+	v := s.p.pass(ctx, OpAsk, r.ID)
+	if v.Effect {
+		s.p.w.mu.Lock()
+		defer s.p.w.mu.Unlock()
+		r.At = s.p.w.clock()
+		s.p.w.db.requests = append(slices.Clone(s.p.w.db.requests), r)
+	}
+	if v.Err != nil {
+		return fmt.Errorf("ask: %w", v.Err)
+	}
+	return nil
+}
