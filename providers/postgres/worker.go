@@ -44,6 +44,7 @@ type Standing struct {
 	Status     fleet.Status
 	Drain      bool // claim nothing more
 	Expires    time.Time
+	Now        time.Time         // the database's clock, against which Expires is read
 	Assignment *fleet.Assignment // nil: nothing to run yet
 	Wait       bool              // register again later
 }
@@ -51,11 +52,11 @@ type Standing struct {
 // Register tells that the machine is up. A repeat is harmless.
 func (w *Worker) Register(ctx context.Context, r Registration) (Standing, error) {
 	var s Standing
-	err := w.db.query(ctx, "register worker", `SELECT coalesce(worker_id::text, ''), coalesce(status, ''), drain, expires_at, assignment, wait
+	err := w.db.query(ctx, "register worker", `SELECT coalesce(worker_id::text, ''), coalesce(status, ''), drain, expires_at, assignment, wait, sluice_clock()
 		FROM sluice_register($1, $2, $3, $4::uuid, $5, $6::timestamptz, $7, $8, $9, $10)`,
 		[]any{r.Provider, r.Machine, r.Pool, orNull(r.Intent), orNull(r.Spec), stamp(r.Expires), orNull(r.Type), orNull(string(r.Market)), r.Scope, r.Zone},
 		func(row pgx.Rows) error {
-			return row.Scan(&s.Worker, &s.Status, &s.Drain, at(&s.Expires), &s.Assignment, &s.Wait)
+			return row.Scan(&s.Worker, &s.Status, &s.Drain, at(&s.Expires), &s.Assignment, &s.Wait, &s.Now)
 		})
 	return s, err
 }
@@ -69,9 +70,9 @@ type Vitals struct {
 // Heartbeat tells that the worker lives. fleet.ErrNotFound means that no row knows it: register again.
 func (w *Worker) Heartbeat(ctx context.Context, worker string, v Vitals) (Standing, error) {
 	var s Standing
-	err := w.db.query(ctx, "heartbeat", "SELECT status, drain, expires_at, assignment FROM sluice_heartbeat($1::uuid, $2::real, $3::real, $4::int)",
+	err := w.db.query(ctx, "heartbeat", "SELECT status, drain, expires_at, assignment, sluice_clock() FROM sluice_heartbeat($1::uuid, $2::real, $3::real, $4::int)",
 		[]any{worker, v.CPUPercent, v.Load1, v.MemoryMB}, func(row pgx.Rows) error {
-			return row.Scan(&s.Status, &s.Drain, at(&s.Expires), &s.Assignment)
+			return row.Scan(&s.Status, &s.Drain, at(&s.Expires), &s.Assignment, &s.Now)
 		})
 	if err == nil && s.Status == "" {
 		err = fmt.Errorf("heartbeat of worker %s: %w", worker, fleet.ErrNotFound)
