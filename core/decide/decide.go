@@ -56,6 +56,7 @@ type decision struct {
 	prices   map[string]fleet.Money
 	coolOffs map[string]fleet.CoolOff // by key
 	tooMany  bool                     // orphans: the database is suspected
+	shield   fleet.Reason             // why silent workers are kept
 }
 
 // worker is a row in the making.
@@ -77,6 +78,7 @@ type intent struct {
 	dirty bool
 	fresh bool // made by this decision
 	lost  bool // launch: unclaimed, unanswered and nothing seen; to be repeated or given up
+	about *worker
 }
 
 // pool is a pool of the config, or one that only its workers remember.
@@ -151,7 +153,7 @@ func (d *decision) openPools() {
 	for _, w := range d.workers {
 		if w.Cloud() {
 			get(w.Pool).workers = append(get(w.Pool).workers, w)
-		} else if d.now.Sub(w.Heartbeat) < d.silence() {
+		} else if d.quietFor(w) < d.silence() {
 			d.vps = append(d.vps, w)
 		}
 	}
@@ -235,18 +237,22 @@ func (d *decision) undrain(w *worker) {
 	d.set(w, to, fleet.Undrained{}.Code())
 }
 
-// span moves what a worker cost until now to the ledger and starts a new stretch.
-func (d *decision) span(w *worker, price fleet.Money, last bool) {
-	sp := spend.Since(w.Worker, d.now)
-	sp.Price, sp.Last = price, last
+// span moves what a worker cost until a time to the ledger and starts a new stretch there.
+func (d *decision) span(w *worker, price fleet.Money, until time.Time) *fleet.Span {
+	if until.Before(w.CostFrom) {
+		until = w.CostFrom
+	}
+	sp := spend.Since(w.Worker, until)
+	sp.Price = price
 	d.plan.Spans = append(d.plan.Spans, sp)
-	w.CostFrom, w.MinCharge = d.now, 0
+	w.CostFrom, w.MinCharge = until, 0
+	return &d.plan.Spans[len(d.plan.Spans)-1]
 }
 
 // end is the confirmed end of a machine.
 func (d *decision) end(w *worker, terminal bool) {
 	asked := w.ending != nil || w.Status == fleet.Draining
-	d.span(w, spend.Rate(w.Worker), true)
+	d.span(w, spend.Rate(w.Worker), d.now).Last = true
 	to := fleet.Failed
 	if asked {
 		to = fleet.Terminated

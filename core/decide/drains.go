@@ -79,7 +79,7 @@ func (d *decision) suspended(w *worker) {
 	long := p.MaxSuspendedFor > 0 && age >= p.MaxSuspendedFor.Duration()
 	expired := !w.Expires.IsZero() && !d.now.Add(time.Minute).Before(w.Expires)
 	if stale := d.stale(w, p); off || long || expired || stale {
-		if d.frozen() != "" && !expired && d.override() == nil {
+		if !expired && (d.doubtful(p, w) || d.frozen() != "" && d.override() == nil) {
 			return
 		}
 		w.ending = d.act(fleet.KindTerminate, &w.Worker, w.Ref(), w.Pool, fleet.SuspendedLong{}.Code())

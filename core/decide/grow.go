@@ -34,7 +34,7 @@ func first[T any](s []T, n int) []T { return s[:min(n, len(s))] }
 func (d *decision) undrainable(f *fold) []*worker {
 	var out []*worker
 	for _, w := range f.draining {
-		fresh := !w.Registered.IsZero() && d.now.Sub(w.Heartbeat) < d.silence()
+		fresh := !w.Registered.IsZero() && d.quietFor(w) < d.silence()
 		if w.was == fleet.Draining && w.ending == nil && fresh && reversible(w.DrainWhy) && !d.stale(w, f.pool) && f.known {
 			out = append(out, w)
 		}
@@ -49,7 +49,7 @@ func (d *decision) undrainable(f *fold) []*worker {
 func reversible(why string) bool {
 	switch why {
 	case fleet.DrainIdle{}.Code(), fleet.DrainDry{}.Code(), fleet.DrainSurplus{}.Code(), fleet.DrainMode{}.Code(),
-		fleet.DrainNotEnabled{}.Code(), fleet.Back{}.Code(), fleet.DrainAbandoned{}.Code():
+		fleet.DrainNotEnabled{}.Code(), fleet.Back{}.Code():
 		return true
 	}
 	return false
@@ -111,24 +111,37 @@ func (d *decision) launch(f *fold, n int) {
 		f.step(f.want-n, fleet.LimitOffers{Offers: len(f.Offers)})
 		return
 	}
-	best := offers[0]
-	if room := d.room(best.Provider); n > room {
-		f.step(f.want-(n-room), d.full(best.Provider))
-		n = room
+	for left := n; left > 0; {
+		open, why := d.affordable(f, offers)
+		if len(open) == 0 {
+			f.step(f.want-left, why)
+			return
+		}
+		left -= d.ask(f, min(left, d.batch(open)), left, open)
 	}
-	k, why := d.books.Afford(n, best.price, d.s.Traits[best.Provider].MinCharge)
-	if why != nil {
-		f.step(f.want-(n-k), why)
+}
+
+// affordable are the offers of which at least one machine more may be asked for; where there is none, the
+// limit that stops the first.
+func (d *decision) affordable(f *fold, offers []candidate) (open []candidate, why fleet.Reason) {
+	var dear []candidate
+	for _, o := range offers {
+		k, over := d.books.Afford(1, o.price, d.s.Traits[o.Provider].MinCharge)
+		switch {
+		case d.room(o.Provider) <= 0:
+			why = cmp.Or(why, d.full(o.Provider))
+		case k == 0:
+			dear, why = append(dear, o), cmp.Or(why, over)
+		default:
+			open = append(open, o)
+		}
 	}
-	if k == 0 {
-		return
+	if len(open) > 0 {
+		for _, o := range dear {
+			f.reject(o, fleet.OfferOverBudget{Price: o.price})
+		}
 	}
-	f.plan.Launch, f.plan.Offer, f.plan.Price = k, &best.Offer, best.price
-	for k > 0 {
-		batch := min(k, d.batch(offers))
-		d.ask(f, batch, offers)
-		k -= batch
-	}
+	return open, why
 }
 
 // batch is the most machines that one call can ask any of the offers for.
@@ -145,8 +158,16 @@ func (d *decision) full(provider string) fleet.Reason {
 	return fleet.LimitProvider{Provider: provider, Max: prov.MaxInstances, Running: d.machines[provider]}
 }
 
-// ask writes one launch intent for n machines. It reserves for the dearest offer that may be tried.
-func (d *decision) ask(f *fold, n int, offers []candidate) {
+// ask writes one launch intent for at most n of the machines that are left to ask for, and says for how many. It
+// reserves for the dearest offer that may be tried; one that would take the money of the others is not.
+func (d *decision) ask(f *fold, n, left int, offers []candidate) int {
+	best := offers[0]
+	charge := d.s.Traits[best.Provider].MinCharge
+	n = min(n, d.room(best.Provider))
+	n, _ = d.books.Afford(n, best.price, charge)
+	others, _ := d.books.Afford(left, best.price, charge)
+	rest := d.books
+	rest.Reserve(max(0, others-n), best.price, charge)
 	due := d.plan.Due.UTC().Format(time.RFC3339Nano)
 	in := &intent{fresh: true, Intent: fleet.Intent{
 		ID:   fleet.ID(d.s.Memory.Deployment, string(d.s.Function), due, f.Name, strconv.Itoa(f.ordinal)),
@@ -156,7 +177,11 @@ func (d *decision) ask(f *fold, n int, offers []candidate) {
 	f.ordinal++
 	for _, o := range offers {
 		t := d.s.Traits[o.Provider]
-		if k, _ := d.books.Afford(n, o.price, t.MinCharge); k < n || n > d.room(o.Provider) {
+		switch k, _ := rest.Afford(n, o.price, t.MinCharge); {
+		case n > d.room(o.Provider):
+			f.reject(o, d.offerFull(o.Provider))
+			continue
+		case k < n && len(in.Offers) > 0:
 			f.reject(o, fleet.OfferOverBudget{Price: o.price})
 			continue
 		}
@@ -171,6 +196,11 @@ func (d *decision) ask(f *fold, n int, offers []candidate) {
 	in.Attempts = []fleet.Attempt{Attempt(d.s.Config, d.s.Memory.Deployment, in.Intent, 1)}
 	d.take(in, false)
 	d.intents = append(d.intents, in)
+	if f.plan.Launch == 0 {
+		f.plan.Offer, f.plan.Price = &in.Offers[0], best.price
+	}
+	f.plan.Launch += n
+	return n
 }
 
 // reject notes once why an offer is not among those that a launch may try.
@@ -181,6 +211,11 @@ func (f *fold) reject(o candidate, why fleet.Reason) {
 		}
 	}
 	f.plan.Rejected = append(f.plan.Rejected, fleet.Rejected{Offer: o.Key(), Why: why})
+}
+
+func (d *decision) offerFull(provider string) fleet.Reason {
+	prov, _ := d.s.Config.Provider(provider)
+	return fleet.OfferFull{Max: prov.MaxInstances, Running: d.machines[provider]}
 }
 
 func (d *decision) room(provider string) int {
@@ -213,7 +248,7 @@ func (d *decision) offers(f *fold) []candidate {
 }
 
 func (d *decision) reject(f *fold, o fleet.Offer, price fleet.Money, known bool) fleet.Reason {
-	prov, enabled := d.s.Config.Provider(o.Provider)
+	_, enabled := d.s.Config.Provider(o.Provider)
 	l, listed := d.lists[o.Place]
 	switch cool := d.coolOffs[o.Key()]; {
 	case !enabled || !known:
@@ -225,7 +260,7 @@ func (d *decision) reject(f *fold, o fleet.Offer, price fleet.Money, known bool)
 	case d.now.Before(cool.Until):
 		return fleet.OfferCoolingOff{Until: cool.Until, Refused: cool.Code}
 	case d.room(o.Provider) <= 0:
-		return fleet.OfferFull{Max: prov.MaxInstances, Running: d.machines[o.Provider]}
+		return d.offerFull(o.Provider)
 	}
 	return d.waitsForSpot(f, o)
 }

@@ -36,13 +36,13 @@ func (d *decision) unfit(w *worker, shielded bool) fleet.Reason {
 		return fleet.DrainAbandoned{Intent: in.ID}
 	}
 	if w.Status == fleet.Provisioning {
-		if limit := bootLimit(d.s.Config, p.memory); d.now.Sub(w.BootAt) >= limit {
+		if limit, age := bootLimit(d.s.Config, p.memory), d.now.Sub(w.BootAt); age >= limit {
 			d.bootFailed(p)
-			return fleet.DrainBoot{AfterS: seconds(d.now.Sub(w.BootAt)), Limit: seconds(limit)}
+			return fleet.DrainBoot{AfterS: seconds(age), Limit: seconds(limit)}
 		}
 		return nil
 	}
-	if quiet := d.now.Sub(w.Heartbeat); quiet >= d.silence() {
+	if quiet := d.quietFor(w); quiet >= d.silence() {
 		w.silent = true
 		if !shielded || quiet >= d.s.Config.Workers.LostDatabase.Duration()+d.silence() {
 			return fleet.DrainUnhealthy{SilentS: seconds(quiet)}
@@ -65,7 +65,7 @@ func (d *decision) bootFailed(p *pool) {
 
 // recovered lets a worker claim again when what made it drain has passed: it registered late, or is heard of again.
 func (d *decision) recovered(w *worker) {
-	fresh := !w.Registered.IsZero() && d.now.Sub(w.Heartbeat) < d.silence()
+	fresh := !w.Registered.IsZero() && d.quietFor(w) < d.silence()
 	late := w.DrainWhy == fleet.DrainBoot{}.Code() || w.DrainWhy == fleet.DrainUnhealthy{}.Code()
 	expiring := !w.Expires.IsZero() && !d.now.Before(w.Expires.Add(-d.poolBy[w.Pool].DrainTimeout.Duration()))
 	if fresh && late && !expiring {
@@ -82,7 +82,7 @@ func (d *decision) shielded() bool {
 			continue
 		}
 		of++
-		if d.now.Sub(w.Heartbeat) >= d.silence() {
+		if d.quietFor(w) >= d.silence() {
 			silent++
 		}
 	}
@@ -90,9 +90,18 @@ func (d *decision) shielded() bool {
 		return false
 	}
 	why := fleet.AllUnhealthy{Silent: silent, Of: of}
+	d.shield = why
 	d.note(fleet.Critical, "", "", why)
 	d.alert(fleet.Critical, d.hour(), why)
 	return true
+}
+
+// quietFor is how long a worker was not heard of; registering is being heard.
+func (d *decision) quietFor(w *worker) time.Duration {
+	if w.Registered.After(w.Heartbeat) {
+		return d.now.Sub(w.Registered)
+	}
+	return d.now.Sub(w.Heartbeat)
 }
 
 func (d *decision) silence() time.Duration {

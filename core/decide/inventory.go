@@ -22,8 +22,29 @@ func (d *decision) inventory() {
 			d.alert(fleet.Warning, l.Place.String()+"/"+d.hour(), fleet.PlaceUnknown{Place: l.Place.String(), Cause: l.Unknown})
 		}
 	}
+	d.assign()
+	listed := d.machinesByRef()
+	for _, w := range d.workers {
+		if w.Cloud() {
+			d.compare(w, listed)
+		}
+	}
+}
+
+// assign gives each open intent about a machine to its worker. One about an orphan belongs to the row that
+// its machine has got since: a machine has one open intent.
+func (d *decision) assign() {
+	byRef := map[fleet.Ref]*worker{}
+	for _, w := range d.workers {
+		byRef[fleet.Ref{Place: w.Place, Machine: w.Machine}] = w
+	}
 	for _, in := range d.intents {
-		if w := d.byID[in.Worker]; w != nil && in.State == fleet.IntentOpen {
+		w := d.byID[in.Worker]
+		if w == nil {
+			w = byRef[fleet.Ref{Place: in.Ref.Place, Machine: in.Ref.Machine}]
+		}
+		if w != nil && in.Kind != fleet.KindLaunch && in.State == fleet.IntentOpen {
+			in.about = w
 			switch in.Kind {
 			case fleet.KindTerminate, fleet.KindSuspend:
 				w.ending = in
@@ -31,12 +52,6 @@ func (d *decision) inventory() {
 				w.resuming = in
 			case fleet.KindLaunch:
 			}
-		}
-	}
-	listed := d.machinesByRef()
-	for _, w := range d.workers {
-		if w.Cloud() {
-			d.compare(w, listed)
 		}
 	}
 }
@@ -96,7 +111,7 @@ func (d *decision) present(w *worker, begun time.Time) {
 	suspended := w.listed.State == fleet.MachineSuspended
 	switch {
 	case suspended && w.ending != nil && w.ending.Kind == fleet.KindSuspend && begun.After(w.ending.Changed):
-		d.span(w, w.Price, false)
+		d.span(w, w.Price, d.now)
 		d.set(w, fleet.Suspended, w.DrainWhy)
 		d.settle(w.ending, fleet.IntentDone)
 		w.ending = nil
@@ -110,27 +125,25 @@ func (d *decision) awake(w *worker, begun time.Time) {
 	if w.resuming != nil && !begun.After(w.resuming.Changed) {
 		return
 	}
-	d.span(w, w.Idle, false)
 	w.BootAt, w.Registered = d.now, time.Time{}
 	if w.resuming == nil {
+		d.span(w, w.Idle, d.now)
 		d.drain(w, fleet.Back{Machine: w.Machine})
 		return
 	}
+	d.span(w, w.Idle, w.resuming.Created) // it costs since the call
+	w.MinCharge = d.s.Traits[w.Place.Provider].MinCharge
 	w.DrainAt, w.DrainAck, w.DrainWhy = time.Time{}, time.Time{}, ""
 	d.set(w, fleet.Provisioning, "resumed")
 	d.settle(w.resuming, fleet.IntentDone)
 	w.resuming = nil
 }
 
-// count fills machines: what counts against a provider's max_instances.
+// count adds rows and asked-for machines to what counts against a provider's max_instances; adopted ones
+// and orphans are added where they are found.
 func (d *decision) count() {
 	for _, w := range d.workers {
 		if w.Cloud() && !w.ended {
-			d.machines[w.Place.Provider]++
-		}
-	}
-	for _, w := range d.plan.Adopted {
-		if w.Status != fleet.Failed {
 			d.machines[w.Place.Provider]++
 		}
 	}
@@ -158,6 +171,9 @@ func (d *decision) adopt(w fleet.Worker, cause string) {
 	w.Changed = d.now
 	if w.BootAt.IsZero() {
 		w.BootAt = d.now
+	}
+	if w.Status != fleet.Failed {
+		d.machines[w.Place.Provider]++
 	}
 	d.plan.Adopted = append(d.plan.Adopted, w)
 	slices.SortFunc(d.plan.Adopted, func(a, b fleet.Worker) int { return cmp.Compare(a.ID, b.ID) })

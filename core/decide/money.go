@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"strings"
 	"time"
 
 	"sluice/core/fleet"
@@ -98,11 +99,25 @@ func (d *decision) requests() {
 		case fleet.RequestResume:
 			d.resumeCloud(r)
 		case fleet.RequestDrain:
-			if w := d.byID[r.Target]; w != nil && w.Cloud() && !w.ended && w.Accepting() {
-				d.drain(w, fleet.DrainRequested{Who: r.Who, Why: r.Why})
-			}
+			d.drainRequested(r)
 		case fleet.RequestAdopt: // see adoptRequested
 		}
+	}
+}
+
+// drainRequested drains a worker because a person asked. One that drains already does not come back, and a
+// suspended one has nothing to drain.
+func (d *decision) drainRequested(r fleet.Request) {
+	w, why := d.byID[r.Target], fleet.DrainRequested{Who: r.Who, Why: r.Why}
+	switch {
+	case w == nil || !w.Cloud() || w.ended || w.ending != nil || w.resuming != nil:
+	case w.Accepting():
+		d.drain(w, why)
+	case w.Status == fleet.Draining:
+		w.DrainWhy, w.why, w.dirty = why.Code(), why.Code(), true
+	case w.Status == fleet.Suspended:
+		w.ending = d.act(fleet.KindTerminate, &w.Worker, w.Ref(), w.Pool, why.Code())
+		d.note(fleet.Info, w.Pool, w.ID, why)
 	}
 }
 
@@ -112,9 +127,6 @@ func (d *decision) resumeCloud(r fleet.Request) {
 	}
 	if why := ResumeRefused(d.s.Config, d.books, d.prices); why != nil {
 		d.note(fleet.Warning, "", "", why)
-		return
-	}
-	if d.books.Breached() {
 		return
 	}
 	d.plan.Lifted = true
@@ -133,7 +145,7 @@ func ResumeRefused(c fleet.Config, b spend.Books, prices map[string]fleet.Money)
 			}
 		}
 	}
-	if cheapest == 0 || b.Left() >= cheapest {
+	if !b.Breached() && b.Left() >= cheapest {
 		return nil
 	}
 	return fleet.ResumeRefused{Left: b.Left(), Cheapest: cheapest}
@@ -182,8 +194,32 @@ func (d *decision) priceOf(p fleet.Place, m fleet.Machine) fleet.Money {
 			}
 		}
 	}
-	if exact > 0 {
+	switch {
+	case exact > 0:
 		return exact
+	case dearest > 0:
+		return dearest
 	}
-	return dearest
+	return d.dearestEver(p.Provider)
+}
+
+// dearestEver is the dearest price of a provider that is remembered, however old: unknown is not free.
+func (d *decision) dearestEver(provider string) fleet.Money {
+	out := fleet.Money(0)
+	for _, q := range d.s.Memory.Quotes {
+		if strings.HasPrefix(q.Offer, provider+"/") {
+			out = max(out, q.Price+d.s.Config.Limits.Extras)
+		}
+	}
+	for _, w := range d.workers {
+		if w.Place.Provider == provider {
+			out = max(out, w.Price)
+		}
+	}
+	for _, s := range d.s.Memory.Ended {
+		if s.Provider == provider {
+			out = max(out, s.Price)
+		}
+	}
+	return out
 }

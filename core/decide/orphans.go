@@ -37,13 +37,10 @@ func (d *decision) orphans() {
 
 // unexplained lists orphans with their first sighting, and counts all machines that are not gone.
 func (d *decision) unexplained() (found []fleet.Sighting, machines int) {
-	rows := map[fleet.Ref]bool{}
-	for _, w := range d.workers {
-		rows[fleet.Ref{Place: w.Place, Machine: w.Machine}] = true
-	}
+	rows := d.rows()
 	expected := map[string]bool{}
-	for _, in := range d.intents {
-		expected[in.ID] = in.Kind == fleet.KindLaunch && (in.State == fleet.IntentOpen || in.State == fleet.IntentAbandoned)
+	for id, in := range d.launches {
+		expected[id] = in.State == fleet.IntentOpen || in.State == fleet.IntentAbandoned
 	}
 	for _, l := range d.s.Listings {
 		for _, m := range l.Machines {
@@ -51,16 +48,30 @@ func (d *decision) unexplained() (found []fleet.Sighting, machines int) {
 				continue
 			}
 			machines++
-			ours := m.Tags.Deployment == d.s.Memory.Deployment
-			if rows[fleet.Ref{Place: l.Place, Machine: m.ID}] || ours && expected[m.Tags.Intent] {
+			if rows[fleet.Ref{Place: l.Place, Machine: m.ID}] {
 				continue
 			}
-			if o := d.sight(l, m); !d.back(l, o) && !d.adoptRequested(o) {
-				found = append(found, o)
+			ours := m.Tags.Deployment == d.s.Memory.Deployment
+			o := d.sight(l, m)
+			if d.back(l, o) || ours && expected[m.Tags.Intent] || d.adoptRequested(o) {
+				continue
 			}
+			found = append(found, o)
 		}
 	}
 	return found, machines
+}
+
+// rows are the machines that have a row, those included that got theirs by this decision.
+func (d *decision) rows() map[fleet.Ref]bool {
+	out := map[fleet.Ref]bool{}
+	for _, w := range d.workers {
+		out[fleet.Ref{Place: w.Place, Machine: w.Machine}] = true
+	}
+	for _, w := range d.plan.Adopted {
+		out[fleet.Ref{Place: w.Place, Machine: w.Machine}] = true
+	}
+	return out
 }
 
 func (d *decision) sight(l fleet.Listing, m fleet.Machine) fleet.Sighting {
@@ -83,13 +94,10 @@ func (d *decision) sighting(p fleet.Place, machine string) *fleet.Sighting {
 // back revives the row of a machine that is listed although its end was believed: it is live, and
 // costs, also for the time in between. It drains.
 func (d *decision) back(l fleet.Listing, o fleet.Sighting) bool {
-	i := slices.IndexFunc(d.s.Memory.Ended, func(s fleet.Span) bool {
-		return s.Last && s.Worker != "" && s.Provider == l.Place.Provider && s.Scope == l.Place.Scope && s.Machine == o.Machine.ID
-	})
-	if i < 0 {
+	sp, ended := d.lastEnd(l.Place, o.Machine.ID)
+	if !ended {
 		return false
 	}
-	sp := d.s.Memory.Ended[i]
 	if !l.Begun.After(sp.To) {
 		return true // the list is older than the end
 	}
@@ -99,6 +107,16 @@ func (d *decision) back(l fleet.Listing, o fleet.Sighting) bool {
 	d.adopt(w, "back")
 	d.note(fleet.Warning, w.Pool, w.ID, fleet.Back{Machine: w.Machine})
 	return true
+}
+
+// lastEnd is the end of a machine that had a row; the latest, since it may have ended and come back before.
+func (d *decision) lastEnd(p fleet.Place, machine string) (last fleet.Span, ended bool) {
+	for _, s := range d.s.Memory.Ended {
+		if s.Last && s.Worker != "" && s.Provider == p.Provider && s.Scope == p.Scope && s.Machine == machine && !s.To.Before(last.To) {
+			last, ended = s, true
+		}
+	}
+	return last, ended
 }
 
 // machineRow is a row from what a machine's tags say.
@@ -151,11 +169,10 @@ func (d *decision) remove(o fleet.Sighting) {
 	d.alert(fleet.Warning, o.Place.String()+"/"+o.Machine.ID, why)
 }
 
-// unfinished is the open intent about a machine that no row knows.
+// unfinished is the open intent about a machine.
 func (d *decision) unfinished(ref fleet.Ref) *intent {
 	for _, in := range d.intents {
-		if in.State == fleet.IntentOpen && in.Kind == fleet.KindTerminate && in.Worker == "" &&
-			in.Ref.Place == ref.Place && in.Ref.Machine == ref.Machine {
+		if in.State == fleet.IntentOpen && in.Kind != fleet.KindLaunch && in.Ref.Place == ref.Place && in.Ref.Machine == ref.Machine {
 			return in
 		}
 	}
@@ -172,7 +189,7 @@ func (d *decision) forget(found []fleet.Sighting) {
 			return o.Place == old.Place && o.Machine.ID == old.Machine.ID
 		})
 		m := listed[fleet.Ref{Place: old.Place, Machine: old.Machine.ID}]
-		absent := m == nil && ok && l.Complete() && l.Begun.Sub(old.Last) >= goneApart
+		absent := m == nil && ok && l.Complete() && l.Begun.Sub(old.Last) >= 2*goneApart // the second list, or a late one
 		gone := m != nil && m.State == fleet.MachineGone
 		explained := m != nil && !gone && !still
 		switch {

@@ -57,7 +57,7 @@ func (d *decision) census(p *pool) census {
 	for _, w := range d.plan.Adopted {
 		if w.Pool == p.Name && w.Accepting() {
 			c.booting = append(c.booting, &worker{Worker: w, was: w.Status})
-		} else if w.Pool == p.Name {
+		} else if w.Pool == p.Name && w.Status != fleet.Failed {
 			c.doomed++
 		}
 	}
@@ -117,13 +117,24 @@ func (d *decision) decide(p *pool) {
 	p.plan.Have = f.want
 	d.demand(f)
 	idle := d.removable(f)
-	p.plan.Hybrid = min(f.want, max(0, f.MaxWorkers-f.vps))
+	p.plan.Hybrid = d.hybrid(f)
 	d.limit(f)
 	p.lostWanted = d.stillWanted(f)
 	d.grow(f)
 	d.shrink(f, idle)
 	p.plan.Want = f.want
 	d.keep(f)
+}
+
+// hybrid is what would be wanted if nothing but the mode and the override were lifted.
+func (d *decision) hybrid(f *fold) int {
+	switch {
+	case !f.known || !f.Enabled:
+		return 0
+	case !f.Automatic || d.frozen() != "":
+		return min(f.want, f.have())
+	}
+	return min(f.want, max(0, f.MaxWorkers-f.vps))
 }
 
 // demand raises want by the rules of the pool.
@@ -133,6 +144,9 @@ func (d *decision) demand(f *fold) {
 			f.hold = fleet.Unobserved{Queue: q.Name, Cause: cmp.Or(st.Unknown, "not read")}
 			f.step(f.want, f.hold)
 			d.alert(fleet.Warning, q.Name+"/"+d.hour(), f.hold)
+			if why := d.aged(f, q, st); why != nil {
+				f.step(max(f.want, f.have()+1), why)
+			}
 			continue
 		}
 		to, why := d.backlog(f, q, f.have(), f.boots())
@@ -144,6 +158,15 @@ func (d *decision) demand(f *fold) {
 			f.step(fl.to, fl.why)
 		}
 	}
+}
+
+// aged says that the oldest job of a queue has waited for too long. Where a list cannot be read, the job
+// table still tells that; what nobody tells is zero.
+func (d *decision) aged(f *fold, q fleet.PoolQueue, st fleet.QueueState) fleet.Reason {
+	if len(q.Steps) > 0 || q.Age == 0 || st.NoAge || st.Depth == 0 || st.Oldest < q.Age || f.boots() > 0 {
+		return nil
+	}
+	return fleet.BacklogAge{Queue: q.Name, Depth: st.Depth, Oldest: st.Oldest, Threshold: q.Age}
 }
 
 // stillWanted is how many machines of unanswered launches the rules would ask for again.
@@ -167,7 +190,7 @@ func (d *decision) backlog(f *fold, q fleet.PoolQueue, have, boots int) (int, fl
 	if len(q.Steps) > 0 {
 		return d.tier(f, q, st, have)
 	}
-	deep := st.Depth >= q.Depth
+	deep := q.Depth > 0 && st.Depth >= q.Depth
 	old := q.Age > 0 && !st.NoAge && st.Depth > 0 && st.Oldest >= q.Age
 	switch {
 	case deep && st.Depth >= q.Depth*(boots+1):
@@ -260,6 +283,7 @@ func (d *decision) policy(f *fold, have, boots int) int {
 // removable lowers want by the workers that may go, and returns them. One goes per cooldown; all go
 // together when the queues are empty and everything has been idle for the whole time.
 func (d *decision) removable(f *fold) []*worker {
+	f.floor = f.want
 	if f.hold != nil || f.want > f.have() {
 		return nil
 	}
@@ -417,6 +441,9 @@ func (d *decision) whyKept(f *fold, w *worker) fleet.Reason {
 	case w.Status == fleet.Provisioning:
 		gone := d.now.Sub(w.BootAt)
 		return fleet.KeptBooting{ForS: seconds(gone), LeftS: ceilSeconds(bootLimit(d.s.Config, f.memory) - gone)}
+	}
+	if w.silent && d.shield != nil {
+		return d.shield
 	}
 	if why := d.keptFor(f, w); why != nil {
 		return why

@@ -41,10 +41,7 @@ func (d *decision) adoptions() {
 func (d *decision) risky(in *intent) bool { return !in.Idempotent && in.Calls() > 1 }
 
 func (d *decision) taggedWithoutRow() map[string][]found {
-	rows := map[fleet.Ref]bool{}
-	for _, w := range d.workers {
-		rows[fleet.Ref{Place: w.Place, Machine: w.Machine}] = true
-	}
+	rows := d.rows()
 	for _, s := range d.s.Memory.Ended {
 		if s.Last {
 			rows[fleet.Ref{Place: fleet.Place{Provider: s.Provider, Scope: s.Scope}, Machine: s.Machine}] = true
@@ -65,6 +62,9 @@ func (d *decision) taggedWithoutRow() map[string][]found {
 func (d *decision) bind(in *intent, f found) {
 	w := d.machineRow(fleet.Sighting{Place: f.place, Machine: f.machine, First: in.Created}, in.Pool)
 	w.Price, w.MinCharge = in.Reserve, in.MinFor
+	if in.Changed.After(w.BootAt) && in.State == fleet.IntentOpen { // it may be the last call's, and its boot begins then
+		w.BootAt = in.Changed
+	}
 	for i, o := range in.Offers {
 		if o.Place == f.place && o.Type == f.machine.Type && o.Market == f.machine.Market {
 			w.Price = in.Prices[i]
@@ -91,6 +91,8 @@ func (d *decision) bind(in *intent, f found) {
 func (d *decision) conclude(in *intent) {
 	late, twice := d.empty(in)
 	switch last := in.Last(); {
+	case last == nil: // no call was ever written down, so none was made
+		d.settle(in, fleet.IntentRefused)
 	case in.State == fleet.IntentAbandoned:
 		if twice || in.Idempotent && in.Bound >= in.Count {
 			d.settle(in, fleet.IntentClosed)
@@ -99,7 +101,7 @@ func (d *decision) conclude(in *intent) {
 	case in.Bound >= in.Count || in.Bound > 0 && late:
 		d.settle(in, fleet.IntentDone)
 	case in.Bound > 0:
-	case last != nil && last.Outcome == fleet.OutcomeRefused:
+	case last.Outcome == fleet.OutcomeRefused:
 		d.settle(in, fleet.IntentRefused)
 	default:
 		in.lost = true
@@ -171,17 +173,23 @@ func (d *decision) recoverLaunch(in *intent) {
 	p := d.poolBy[in.Pool]
 	second := !in.EmptySince.IsZero() && d.settled(in) && d.begun(in).After(in.EmptySince)
 	switch {
-	case d.frozen() != "" || p.hold != nil || d.begun(in).IsZero() || !in.Idempotent && !second:
-		d.note(fleet.Info, in.Pool, "", fleet.Waiting{Intent: in.ID, Until: d.quiet(in)})
-	case p.lostWanted <= 0:
-		d.abandon(in, "not_wanted")
 	case d.now.Add(d.s.Limit.Duration()).Sub(in.Last().First) > repeatFor:
 		d.abandon(in, "too_old")
+	case d.frozen() != "" || p.hold != nil || d.begun(in).IsZero() || !in.Idempotent && !second:
+		d.note(fleet.Info, in.Pool, "", fleet.Waiting{Intent: in.ID, Until: d.quiet(in)})
+	case p.lostWanted <= 0 || !d.offered(in):
+		d.abandon(in, "not_wanted")
 	default:
 		p.lostWanted -= in.Unbound()
 		d.take(in, true)
 		d.note(fleet.Warning, in.Pool, "", fleet.Repeated{Intent: in.ID, Kind: in.Kind, Calls: in.Calls()})
 	}
+}
+
+// offered says that the config still has the provider that a launch was last asked of.
+func (d *decision) offered(in *intent) bool {
+	_, ok := d.s.Config.Provider(in.Last().Launch.Offer.Provider)
+	return ok
 }
 
 // abandon gives a launch up. Its reservation stays until two late lists show nothing.
@@ -192,7 +200,7 @@ func (d *decision) abandon(in *intent, cause string) {
 
 // repeatAct repeats a terminate, suspend or resume whose effect does not show. Such calls may be repeated.
 func (d *decision) repeatAct(in *intent) {
-	w := d.byID[in.Worker]
+	w := d.about(in)
 	if w == nil && !d.stillOrphan(in.Ref) { // its row, or its sighting, ended
 		d.settle(in, fleet.IntentDone)
 		return
@@ -204,8 +212,37 @@ func (d *decision) repeatAct(in *intent) {
 		d.settle(in, fleet.IntentClosed) // if it runs all the same, it drains
 		return
 	}
+	if w != nil && d.hopeless(in, w) {
+		d.settle(in, fleet.IntentClosed)
+		why := d.hopelessly(in, w)
+		w.resuming, w.ending = nil, d.act(fleet.KindTerminate, &w.Worker, w.Ref(), w.Pool, why.Code())
+		d.note(fleet.Warning, in.Pool, in.Worker, why)
+		return
+	}
 	d.take(in, true)
 	d.note(fleet.Info, in.Pool, in.Worker, fleet.Repeated{Intent: in.ID, Kind: in.Kind, Calls: in.Calls()})
+}
+
+// hopeless says that a machine has been seen neither to suspend nor to wake for as long as a boot may take. Then it is
+// ended: until it is, it costs, or counts as capacity that never comes.
+func (d *decision) hopeless(in *intent, w *worker) bool {
+	failing := d.now.Sub(in.Created) >= bootLimit(d.s.Config, d.poolBy[w.Pool].memory)
+	return failing && w.listed != nil && in.Kind != fleet.KindTerminate
+}
+
+func (d *decision) hopelessly(in *intent, w *worker) fleet.Reason {
+	if in.Kind == fleet.KindSuspend {
+		return fleet.DrainForced{Why: w.DrainWhy, Jobs: w.Jobs, ForS: seconds(d.now.Sub(w.DrainAt))}
+	}
+	return fleet.DrainBoot{AfterS: seconds(d.now.Sub(in.Created)), Limit: seconds(bootLimit(d.s.Config, d.poolBy[w.Pool].memory))}
+}
+
+// about is the row of the machine that an intent is about.
+func (d *decision) about(in *intent) *worker {
+	if in.about == nil || in.about.ended {
+		return nil
+	}
+	return in.about
 }
 
 func (d *decision) stillOrphan(ref fleet.Ref) bool {

@@ -36,12 +36,14 @@ type Snapshot struct {
 
 // QueueState is one reading of a queue.
 type QueueState struct {
-	Name    string  `json:"name"`
-	Unknown string  `json:"unknown,omitempty"` // why it could not be read; the numbers are then meaningless
-	Depth   int     `json:"depth"`             // jobs that wait, are due and can be claimed
-	Running int     `json:"running"`           // claimed and not finished
-	Oldest  Seconds `json:"oldest_seconds"`    // age of the oldest waiting job
-	NoAge   bool    `json:"no_age,omitempty"`  // the source does not tell ages
+	Name string `json:"name"`
+	// Unknown is why it could not be read. The numbers are then zero, but for those that another source still tells
+	// (the job table of a list that cannot be read): the age is judged by them, and nothing else.
+	Unknown string  `json:"unknown,omitempty"`
+	Depth   int     `json:"depth"`            // jobs that wait, are due and can be claimed
+	Running int     `json:"running"`          // claimed and not finished
+	Oldest  Seconds `json:"oldest_seconds"`   // age of the oldest waiting job
+	NoAge   bool    `json:"no_age,omitempty"` // the source does not tell ages
 	// Priorities break Depth down where the source knows them, ascending.
 	Priorities []PriorityState `json:"priorities,omitempty"`
 }

@@ -3,6 +3,7 @@ package spend
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"sluice/core/fleet"
@@ -68,9 +69,13 @@ type Line struct {
 	fleet.Span
 }
 
-// Between is the part of the line that falls into [from, to). The minimum charge counts as time, so
-// the parts of a line add up whatever the days.
+// Between is the part of the line that falls into [from, to). The minimum charge counts as time, and a
+// part is the difference of two amounts since the line began, so the parts of a line add up whatever the
+// days, to the last millionth.
 func (l Line) Between(from, to time.Time) fleet.Money {
+	if l.From.IsZero() { // it is not known since when: all the time that is asked for
+		l.From = from
+	}
 	end := l.To
 	if least := l.From.Add(l.MinCharge.Duration()); least.After(end) {
 		end = least
@@ -82,7 +87,10 @@ func (l Line) Between(from, to time.Time) fleet.Money {
 	if end.After(to) {
 		end = to
 	}
-	return l.Price.For(end.Sub(start))
+	if !end.After(start) {
+		return 0
+	}
+	return l.Price.For(end.Sub(l.From)) - l.Price.For(start.Sub(l.From))
 }
 
 // Lines are all costs that memory knows of until now: the ledger, live workers, orphans, and machines
@@ -103,6 +111,23 @@ func Lines(m fleet.Memory, now time.Time) []Line {
 	for _, in := range m.Intents {
 		for range in.Unbound() {
 			out = append(out, Line{fleet.Span{Pool: in.Pool, Price: in.Reserve, From: in.Created, To: now, MinCharge: in.MinFor}})
+		}
+	}
+	return append(out, resumes(m, now)...)
+}
+
+// resumes are what machines that were asked to wake may cost beyond their suspended price, from the call on.
+func resumes(m fleet.Memory, now time.Time) []Line {
+	called := map[string]time.Time{}
+	for _, in := range m.Intents {
+		if in.Kind == fleet.KindResume && in.State == fleet.IntentOpen {
+			called[in.Worker] = in.Created
+		}
+	}
+	var out []Line
+	for _, w := range m.Workers {
+		if at, ok := called[w.ID]; ok && w.Status == fleet.Suspended {
+			out = append(out, Line{fleet.Span{Pool: w.Pool, Provider: w.Place.Provider, Price: w.Price - w.Idle, From: at, To: now}})
 		}
 	}
 	return out
@@ -209,9 +234,10 @@ func (b *Books) Left() fleet.Money { return max(0, b.Daily-b.Today-b.Tail) }
 // last one seen, with the excess over own accrual of that UTC day and over what earlier bills added.
 func Reconcile(m fleet.Memory, charges []fleet.Bill) []fleet.Bill {
 	var out []fleet.Bill
+	m.Bills = slices.Clone(m.Bills)
 	for _, c := range charges {
 		if b, news := reconcile(m, c); news {
-			out = append(out, b)
+			out, m.Bills = append(out, b), append(m.Bills, b)
 		}
 	}
 	return out

@@ -63,7 +63,11 @@ func launch(ctx, calls context.Context, w World, s fleet.Snapshot, in fleet.Inte
 	claim := fleet.Claim{Intent: in.ID, Token: in.Claim}
 	a := *in.Last()
 	for {
-		machines, err := w.Clouds[a.Launch.Offer.Provider].Launch(calls, *a.Launch)
+		cloud, ok := w.Clouds[a.Launch.Offer.Provider]
+		if !ok { // linked when it was decided, or never: nothing is known of earlier calls
+			return fmt.Errorf("provider %q is not linked into this build", a.Launch.Offer.Provider)
+		}
+		machines, err := cloud.Launch(calls, *a.Launch)
 		res := launched(s, a, machines, err)
 		more := res.Outcome == fleet.OutcomeRefused && !repeat && a.Ordinal < len(in.Offers)
 		res.State = launchState(res, repeat, more)

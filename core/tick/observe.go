@@ -216,6 +216,9 @@ func readQueues(ctx context.Context, r fleet.Queues, asked []fleet.Queue) map[st
 	if r != nil {
 		got, err := r.Read(ctx, asked)
 		for _, st := range got {
+			if st.Unknown != "" { // whatever else it says means nothing
+				st = fleet.QueueState{Name: st.Name, Unknown: st.Unknown}
+			}
 			out[st.Name] = st
 		}
 		if err != nil {
@@ -328,7 +331,7 @@ func observeBills(ctx context.Context, w World, due time.Time) (observation, err
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		got, err := w.Billing[name].Charges(ctx, from, m.Now)
+		got, err := charges(ctx, w.Billing[name], from, m.Now)
 		if err != nil {
 			o.failed = errors.Join(o.failed, fmt.Errorf("ask %s for its charges: %w", name, err))
 			continue
@@ -336,4 +339,10 @@ func observeBills(ctx context.Context, w World, due time.Time) (observation, err
 		o.snapshot.Charges = append(o.snapshot.Charges, got...)
 	}
 	return o, nil
+}
+
+func charges(ctx context.Context, b fleet.Billing, from, to time.Time) ([]fleet.Bill, error) {
+	ctx, cancel := context.WithTimeout(ctx, observeTime)
+	defer cancel()
+	return b.Charges(ctx, from, to)
 }

@@ -138,7 +138,7 @@ func decided(o observation, m fleet.Memory) (Report, fleet.Record) {
 	p.Alerts = explain.Alerts(p, s.Config)
 	r := Report{Snapshot: s, Plan: p, Lines: explain.Lines(p, s.Config)}
 	rec := fleet.Record{Lines: r.Lines, Samples: s.Queues, Quotes: o.quotes}
-	if s.ConfigBroken == "" {
+	if s.ConfigBroken == "" && !s.ConfigAt.Before(m.ConfigAt) { // a tick that read an older one brings nothing back
 		rec.Config, rec.Assignments = o.object, Assignments(s.Config)
 	}
 	if changed(p) {
