@@ -116,8 +116,8 @@ func (w *World) Act(name string) {
 	if !w.hello(g, now) {
 		return
 	}
-	w.finishDue(g, now)
-	if g.dead {
+	if !w.finishDue(g, now) {
+		g.crash(now)
 		return
 	}
 	w.takeWork(g, now)
@@ -131,8 +131,18 @@ func (w *World) Act(name string) {
 // lost ends an agent that has been without the database for longer than it may.
 func (w *World) lost(g *agent, now time.Time) {
 	if g.rules != nil && now.Sub(g.beat) > g.rules.LostDatabase.Duration() {
-		g.dead, g.hands = true, nil
+		g.crash(now)
 	}
+}
+
+// crash ends an agent and its jobs. On the VPS somebody restarts it.
+func (g *agent) crash(now time.Time) {
+	g.hands = nil
+	if g.machine == nil {
+		g.next, g.rules = now.Add(time.Minute), nil
+		return
+	}
+	g.dead = true
 }
 
 // hello registers or sends a heartbeat, and obeys a drain.
@@ -167,15 +177,16 @@ func (w *World) registration(g *agent) Registration {
 	}
 }
 
-// finishDue ends what is done and keeps the rest in hand.
-func (w *World) finishDue(g *agent, now time.Time) {
+// finishDue ends what is done and keeps the rest in hand; false where a job took the agent with it.
+func (w *World) finishDue(g *agent, now time.Time) bool {
+	alive := true
 	g.hands = slices.DeleteFunc(g.hands, func(h hand) bool {
 		if now.Before(h.done) {
 			return !w.extend(h.Attempt)
 		}
 		switch h.end {
 		case "crashed":
-			g.dead = true
+			alive = false
 		case "failed":
 			w.finishAttempt(h.Attempt, "failed")
 		default:
@@ -183,9 +194,7 @@ func (w *World) finishDue(g *agent, now time.Time) {
 		}
 		return true
 	})
-	if g.dead {
-		g.hands = nil
-	}
+	return alive
 }
 
 // takeWork claims while there is room. The database decides whether it may.

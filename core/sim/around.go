@@ -189,3 +189,18 @@ func (b billing) Charges(ctx context.Context, from, to time.Time) ([]fleet.Bill,
 	}
 	return out, nil
 }
+
+// Outside launches a machine that no process of this world asked for.
+func (w *World) Outside(provider string, l fleet.Launch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, _ = w.launch(w.clouds[provider], l) // a full account has no room for strangers either
+}
+
+// Ask puts a person's wish into the database.
+func (w *World) Ask(r fleet.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.At = w.clock()
+	w.db.requests = append(slices.Clone(w.db.requests), r)
+}

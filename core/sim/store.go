@@ -73,7 +73,7 @@ func (w *World) finish(t *txn, p fleet.Plan, r fleet.Record, v Verdict) error {
 			return fmt.Errorf("write plan: %w", err)
 		}
 		w.db = next
-		w.note(Event{Kind: EventCommit, Process: t.p.name, Plan: &p})
+		w.note(Event{Kind: EventCommit, Process: t.p.name, Plan: &p, Snapshot: r.Snapshot})
 	}
 	if v.Err == nil {
 		return nil

@@ -34,7 +34,8 @@ type Event struct {
 	At       time.Time
 	Process  string
 	Plan     *fleet.Plan
-	Intent   string // of a launch; of an ending the open intent about the machine, if there is one
+	Snapshot *fleet.Snapshot // that a commit keeps; nil where nothing changed
+	Intent   string          // of a launch; of an ending the open intent about the machine, if there is one
 	Token    string
 	Launch   *fleet.Launch
 	Machines []fleet.Machine
@@ -108,19 +109,39 @@ func (w *World) Spent(from, to time.Time) fleet.Money {
 	return sum
 }
 
+// Cost is what one machine cost in all.
+func (w *World) Cost(machine string) fleet.Money {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settleMachines()
+	for _, a := range w.clouds {
+		if m := a.find(machine); m != nil {
+			return a.cost(m, time.Time{}, w.now().Add(time.Hour), w.now())
+		}
+	}
+	return 0
+}
+
 func (a *account) spent(from, to, now time.Time) fleet.Money {
 	var sum fleet.Money
 	for _, m := range a.machines {
-		stretches := m.cost
-		if m.Costs() {
-			stretches = append(stretches[:len(stretches):len(stretches)], stretch{m.awake, now})
+		sum += a.cost(m, from, to, now)
+	}
+	return sum
+}
+
+// cost is a machine's part of a time; the first stretch is charged for the least that the provider charges.
+func (a *account) cost(m *Machine, from, to, now time.Time) fleet.Money {
+	stretches := m.cost
+	if m.Costs() {
+		stretches = append(stretches[:len(stretches):len(stretches)], stretch{m.awake, now})
+	}
+	var sum fleet.Money
+	for i, s := range stretches {
+		if i == 0 {
+			s.to = latest(s.to, s.from.Add(a.Traits.MinCharge.Duration()))
 		}
-		for i, s := range stretches {
-			if i == 0 {
-				s.to = latest(s.to, s.from.Add(a.Traits.MinCharge.Duration()))
-			}
-			sum += m.Price.For(earliest(s.to, to).Sub(latest(s.from, from)))
-		}
+		sum += m.Price.For(earliest(s.to, to).Sub(latest(s.from, from)))
 	}
 	return sum
 }
