@@ -1,0 +1,120 @@
+// Command mutants applies seeded defects to the production code, one at a time, and demands that a named test fails for each.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+func main() {
+	only := flag.String("only", "", "run only mutants whose name matches this expression")
+	list := flag.Bool("list", false, "print the mutants and stop")
+	flag.Parse()
+	if err := run(regexp.MustCompile(*only), *list); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(only *regexp.Regexp, list bool) error {
+	var survived, broken []string
+	for _, m := range mutants() {
+		if !only.MatchString(m.Name) {
+			continue
+		}
+		if list {
+			fmt.Printf("%-8s %s\n", m.Point, m.Name)
+			continue
+		}
+		start := time.Now()
+		killer, err := m.try()
+		took := time.Since(start).Round(time.Second)
+		switch {
+		case err != nil:
+			broken = append(broken, m.Name)
+			fmt.Printf("BROKEN   %-8s %s: %v\n", m.Point, m.Name, err)
+		case killer == "":
+			survived = append(survived, m.Name)
+			fmt.Printf("SURVIVED %-8s %s (%s)\n", m.Point, m.Name, took)
+		default:
+			fmt.Printf("killed   %-8s %s: %s (%s)\n", m.Point, m.Name, killer, took)
+		}
+	}
+	if len(survived)+len(broken) > 0 {
+		return fmt.Errorf("%d survived, %d could not be applied", len(survived), len(broken))
+	}
+	return nil
+}
+
+// mutant is one seeded defect: Old, which must occur exactly once in File, becomes New.
+type mutant struct {
+	Point    string // of the protocol, or the rule
+	Name     string // what is dropped or changed
+	File     string
+	Old, New string
+	Packages []string // whose tests must notice
+	Run      string   // which of them; empty: all
+}
+
+// try returns the name of the first test that fails, "" where all pass.
+func (m mutant) try() (string, error) {
+	overlay, clean, err := m.overlay()
+	if err != nil {
+		return "", err
+	}
+	defer clean()
+	args := []string{"test", "-overlay", overlay, "-count=1", "-timeout=8m"}
+	if m.Run != "" {
+		args = append(args, "-run", m.Run)
+	}
+	out, err := exec.Command("go", append(args, m.Packages...)...).CombinedOutput() //nolint:gosec // arguments are the table's own
+	if err == nil {
+		return "", nil
+	}
+	if strings.Contains(string(out), "[build failed]") || strings.Contains(string(out), "[setup failed]") {
+		return "", fmt.Errorf("it does not compile:\n%s", out)
+	}
+	if found := failure.FindStringSubmatch(string(out)); found != nil {
+		return found[1], nil
+	}
+	return "", fmt.Errorf("no test failed by name:\n%s", out)
+}
+
+var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+
+// overlay replaces the file for one run of the go command; the tree itself stays as it is.
+func (m mutant) overlay() (path string, clean func(), err error) {
+	src, err := os.ReadFile(m.File)
+	if err != nil {
+		return "", nil, err
+	}
+	if n := strings.Count(string(src), m.Old); n != 1 {
+		return "", nil, fmt.Errorf("%s: the text to change occurs %d times", m.File, n)
+	}
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return "", nil, err
+	}
+	clean = func() { _ = os.RemoveAll(dir) }
+	changed := filepath.Join(dir, filepath.Base(m.File))
+	abs, err := filepath.Abs(m.File)
+	if err != nil {
+		return "", clean, err
+	}
+	if err := os.WriteFile(changed, []byte(strings.Replace(string(src), m.Old, m.New, 1)), 0o600); err != nil {
+		return "", clean, err
+	}
+	doc, err := json.Marshal(map[string]map[string]string{"Replace": {abs: changed}})
+	if err != nil {
+		return "", clean, err
+	}
+	path = filepath.Join(dir, "overlay.json")
+	return path, clean, os.WriteFile(path, doc, 0o600)
+}
