@@ -46,7 +46,7 @@ const (
 		SELECT i.pool, ARRAY(SELECT q ->> 'name' FROM jsonb_array_elements(sluice_assignment(i.pool) -> 'queues') q),
 		a.launch -> 'offer' ->> 'provider', coalesce(a.launch -> 'offer' ->> 'scope', ''), coalesce(nullif(m ->> 'zone', ''), i.zone),
 		m ->> 'id', coalesce(nullif(m ->> 'type', ''), i.type), coalesce(nullif(m ->> 'market', ''), i.market), a.intent, coalesce(i.spec, ''),
-		i.price, i.price / 10000.0, i.min_charge, 'provisioning', i.first_at, i.first_at, i.expires, sluice_clock(), sluice_clock()
+		i.price, i.price / 10000.0, i.min_charge, 'provisioning', i.first_at, i.first_at, coalesce((m -> 'tags' ->> 'expires')::timestamptz, i.expires), sluice_clock(), sluice_clock()
 		FROM jsonb_array_elements($1::jsonb) m
 		JOIN sluice_intent_attempts a ON a.intent = $2::uuid AND a.ordinal = $3
 		CROSS JOIN sluice_answer($2::uuid, $3, NULL, NULL) i
@@ -60,6 +60,10 @@ const (
 		FROM sluice_intents i WHERE a.intent = i.id AND a.ordinal = $4 AND ` + held
 
 	settleIntent = `UPDATE sluice_intents i SET state = $3, changed_at = CASE WHEN i.state = $3 THEN i.changed_at ELSE sluice_clock() END WHERE ` + held
+
+	warmUp = `DELETE FROM sluice_cool_offs c USING sluice_intent_attempts a WHERE a.intent = $1::uuid AND a.ordinal = $2
+		AND c.offer = concat_ws('/', a.launch -> 'offer' ->> 'provider', coalesce(a.launch -> 'offer' ->> 'scope', ''),
+			coalesce(a.launch -> 'offer' ->> 'zone', ''), a.launch -> 'offer' ->> 'type', a.launch -> 'offer' ->> 'market')`
 
 	coolOff = `INSERT INTO sluice_cool_offs AS c (offer, until, count, code) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (offer) DO UPDATE SET until = greatest(c.until, excluded.until), count = excluded.count, code = excluded.code`
@@ -82,6 +86,9 @@ func (d *DB) Settle(ctx context.Context, claim fleet.Claim, r fleet.Result) erro
 		kept = tag.RowsAffected()
 		return nil
 	})
+	if r.Outcome == fleet.OutcomeDone {
+		b.Queue(warmUp, claim.Intent, r.Attempt)
+	}
 	if c := r.CoolOff; c != nil {
 		b.Queue(coolOff, c.Offer, c.Until.UTC(), c.Count, c.Code)
 	}

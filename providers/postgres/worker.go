@@ -56,7 +56,7 @@ func (w *Worker) Register(ctx context.Context, r Registration) (Standing, error)
 		FROM sluice_register($1, $2, $3, $4::uuid, $5, $6::timestamptz, $7, $8, $9, $10)`,
 		[]any{r.Provider, r.Machine, r.Pool, orNull(r.Intent), orNull(r.Spec), stamp(r.Expires), orNull(r.Type), orNull(string(r.Market)), r.Scope, r.Zone},
 		func(row pgx.Rows) error {
-			return row.Scan(&s.Worker, &s.Status, &s.Drain, at(&s.Expires), &s.Assignment, &s.Wait, &s.Now)
+			return row.Scan(&s.Worker, &s.Status, &s.Drain, at(&s.Expires), &s.Assignment, &s.Wait, at(&s.Now))
 		})
 	return s, err
 }
@@ -72,7 +72,7 @@ func (w *Worker) Heartbeat(ctx context.Context, worker string, v Vitals) (Standi
 	var s Standing
 	err := w.db.query(ctx, "heartbeat", "SELECT status, drain, expires_at, assignment, sluice_clock() FROM sluice_heartbeat($1::uuid, $2::real, $3::real, $4::int)",
 		[]any{worker, v.CPUPercent, v.Load1, v.MemoryMB}, func(row pgx.Rows) error {
-			return row.Scan(&s.Status, &s.Drain, at(&s.Expires), &s.Assignment, &s.Now)
+			return row.Scan(&s.Status, &s.Drain, at(&s.Expires), &s.Assignment, at(&s.Now))
 		})
 	if err == nil && s.Status == "" {
 		err = fmt.Errorf("heartbeat of worker %s: %w", worker, fleet.ErrNotFound)

@@ -146,7 +146,8 @@ func toRow(w fleet.Worker) workerRow {
 const (
 	lockWorkers = `SELECT count(*) FROM (SELECT FROM workers WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE) held`
 
-	// A worker may register or acknowledge its drain while the tick decides: neither is undone.
+	// A worker may register or acknowledge its drain while the tick decides: neither is undone. An
+	// observation alone is no change, or the next one would not count.
 	changeWorkers = `UPDATE workers w SET
 		pool = n.pool, zone = n.zone, instance_type = n.instance_type, market = n.market, intent_id = n.intent_id, spec_hash = n.spec_hash,
 		cost_per_hour_micros = n.price, cost_per_hour_cents = n.price / 10000.0, idle_price_micros = n.idle_price,
@@ -154,7 +155,8 @@ const (
 		registered_at = CASE WHEN n.boot_at IS NOT DISTINCT FROM w.boot_at THEN coalesce(w.registered_at, n.registered_at) ELSE n.registered_at END,
 		draining_at = n.draining_at,
 		drain_ack_at = CASE WHEN n.draining_at IS NOT DISTINCT FROM w.draining_at THEN coalesce(w.drain_ack_at, n.drain_ack_at) ELSE n.drain_ack_at END,
-		drain_why = n.drain_why, expires_at = n.expires_at, changed_at = coalesce(n.changed_at, $2), absent_since = n.absent_since,
+		drain_why = n.drain_why, expires_at = n.expires_at, absent_since = n.absent_since,
+		changed_at = CASE WHEN w.status <> n.status OR w.draining_at IS DISTINCT FROM n.draining_at THEN $2 ELSE greatest(w.changed_at, n.changed_at) END,
 		terminated_at = CASE WHEN n.status IN ('terminated', 'failed') THEN $2::timestamptz END,
 		end_why = CASE WHEN n.status IN ('terminated', 'failed') THEN n.end_why END
 		FROM ` + workerRecord + ` WHERE w.id = n.id AND w.status = n.was`
@@ -190,7 +192,9 @@ const (
 		drain_ack_at = CASE WHEN w.status IN ('terminated', 'failed') THEN excluded.drain_ack_at ELSE w.drain_ack_at END,
 		drain_why = CASE WHEN w.status IN ('terminated', 'failed') THEN excluded.drain_why ELSE w.drain_why END,
 		status = CASE WHEN w.status IN ('terminated', 'failed') THEN excluded.status ELSE w.status END,
-		changed_at = excluded.changed_at, absent_since = NULL, terminated_at = NULL, end_why = NULL`
+		changed_at = CASE WHEN w.intent_id IS NULL AND excluded.intent_id IS NOT NULL OR w.status IN ('terminated', 'failed')
+			THEN excluded.changed_at ELSE w.changed_at END,
+		absent_since = NULL, terminated_at = NULL, end_why = NULL`
 )
 
 func (w *writer) workers(p fleet.Plan) {

@@ -115,12 +115,17 @@ BEGIN
        FOR NO KEY UPDATE;
     -- A repeated call of a provider that cannot recognise repeats may have made two machines: neither
     -- is taken in before it is certain that no further one can come (protocol, point 4).
-    IF NOT FOUND AND EXISTS (
+    IF w.id IS NULL AND EXISTS (
         SELECT FROM sluice_intents i
           JOIN sluice_intent_attempts t ON t.intent = i.id AND t.calls > 1 AND t.outcome IN ('pending', 'unknown')
          WHERE i.id = sluice_register.intent AND i.state = 'open' AND NOT i.idempotent AND i.claimed_until > at)
     THEN
         RETURN QUERY SELECT NULL::uuid, NULL::text, false, NULL::timestamptz, NULL::jsonb, true;
+        RETURN;
+    END IF;
+    a := sluice_assignment(coalesce(w.pool, (SELECT i.pool FROM sluice_intents i WHERE i.id = sluice_register.intent), sluice_register.pool));
+    IF a IS NULL THEN -- nothing to run yet
+        RETURN QUERY SELECT w.id, w.status::text, coalesce(w.status IN ('draining', 'suspended'), false), w.expires_at, NULL::jsonb, true;
         RETURN;
     END IF;
     IF w.id IS NULL THEN
@@ -143,7 +148,6 @@ BEGIN
          WHERE k.provider = sluice_register.provider AND k.scope = coalesce(sluice_register.scope, '') AND k.machine_id = sluice_register.machine
            FOR NO KEY UPDATE;
     END IF;
-    a := sluice_assignment(w.pool);
     UPDATE workers k SET
         -- Whoever registers lives. What its earlier life cost is in the ledger already.
         status = CASE WHEN k.status IN ('ready', 'draining', 'suspended') THEN k.status ELSE 'ready' END,
@@ -163,11 +167,11 @@ BEGIN
         market = coalesce(nullif(k.market, ''), sluice_register.market, ''),
         zone = coalesce(nullif(k.zone, ''), sluice_register.zone, ''),
         expires_at = coalesce(k.expires_at, sluice_register.expires),
-        queues = CASE WHEN a IS NULL THEN k.queues ELSE ARRAY(SELECT q ->> 'name' FROM jsonb_array_elements(a -> 'queues') q) END,
-        slots = coalesce((SELECT sum((q -> 'run' ->> 'slots_per_worker')::int)::int FROM jsonb_array_elements(a -> 'queues') q), k.slots)
+        queues = ARRAY(SELECT q ->> 'name' FROM jsonb_array_elements(a -> 'queues') q),
+        slots = coalesce((SELECT sum(greatest((q -> 'run' ->> 'slots_per_worker')::int, 1))::int FROM jsonb_array_elements(a -> 'queues') q), k.slots)
      WHERE k.id = w.id
     RETURNING * INTO w;
-    RETURN QUERY SELECT w.id, w.status::text, w.status IN ('draining', 'suspended'), w.expires_at, a, a IS NULL;
+    RETURN QUERY SELECT w.id, w.status::text, w.status IN ('draining', 'suspended'), w.expires_at, a, false;
 END
 $$;
 -- +goose StatementEnd

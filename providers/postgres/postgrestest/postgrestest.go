@@ -1,4 +1,4 @@
-// Package postgrestest gives each test a migrated database of its own on a real server.
+// Package postgrestest gives each test a migrated, empty database of its own on a real server.
 package postgrestest
 
 import (
@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"sluice/providers/postgres"
 )
@@ -27,20 +29,31 @@ type Database struct {
 	Direct string // past the pooler
 }
 
-// New makes a migrated database with a deployment id of its own, dropped when the test ends.
+// New lends a migrated and emptied database with a deployment id of its own. Making one takes a
+// second, so they are kept on the server for the next test; a test that changes the schema spoils
+// only its own.
 func New(t testing.TB) Database {
 	t.Helper()
 	admin := connect(t, server(t))
-	return create(t, admin, template(t, admin), func(ctx context.Context, c *pgx.Conn) error {
-		_, err := c.Exec(ctx, "UPDATE sluice_state SET deployment = gen_random_uuid()")
-		return err
-	})
+	mark := fingerprint(t)
+	for n := 0; ; n++ {
+		d := named(t, fmt.Sprintf("sluice_test_%s_%d", mark, n))
+		// The lock ends with this test's connection.
+		if value[bool](t, admin, "SELECT pg_try_advisory_lock(hashtext($1))", d.Name) {
+			d.refresh(t, admin)
+			return d
+		}
+	}
 }
 
-// Empty makes a database without anything in it.
+// Empty makes a database without anything in it, dropped when the test ends.
 func Empty(t testing.TB) Database {
 	t.Helper()
-	return create(t, connect(t, server(t)), "template0", nil)
+	admin := connect(t, server(t))
+	d := named(t, "sluice_test_"+random())
+	exec(t, admin, "CREATE DATABASE "+d.Name+" TEMPLATE template0")
+	t.Cleanup(func() { exec(t, admin, "DROP DATABASE "+d.Name+" WITH (FORCE)") })
+	return d
 }
 
 // Open opens a test's database as Sluice does.
@@ -60,86 +73,72 @@ func (d Database) Connect(t testing.TB) *pgx.Conn {
 	return connect(t, d.Direct)
 }
 
-// SetClock makes every sluice_clock() of the database answer with this time until it is set again.
-func (d Database) SetClock(t testing.TB, now time.Time) {
+// Clock makes every sluice_clock() of the database stand still at a time, until it is set again.
+func (d Database) Clock(t testing.TB) (set func(time.Time)) {
 	t.Helper()
-	exec(t, d.Connect(t), fmt.Sprintf(`CREATE OR REPLACE FUNCTION sluice_clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS
-		'SELECT timestamptz ''%s'''`, now.UTC().Format(time.RFC3339Nano)))
+	c := d.Connect(t)
+	return func(now time.Time) {
+		t.Helper()
+		exec(t, c, fmt.Sprintf("CREATE OR REPLACE FUNCTION sluice_clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT timestamptz ''%s'''",
+			now.UTC().Format(time.RFC3339Nano)))
+	}
 }
 
-func server(t testing.TB) string {
-	t.Helper()
-	s := os.Getenv("DATABASE_URL")
-	if s == "" {
-		t.Fatal("DATABASE_URL is not set and this test needs a real Postgres: run `make test`")
-	}
-	return s
-}
+const (
+	// empty forgets all rows; nothing in these tables points to anything else.
+	empty = `DO $$ DECLARE r record; BEGIN
+		FOR r IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('sluice_schema', 'sluice_state') LOOP
+			EXECUTE format('DELETE FROM %I', r.tablename);
+		END LOOP;
+		DELETE FROM sluice_state; INSERT INTO sluice_state DEFAULT VALUES;
+	END $$;
+	CREATE OR REPLACE FUNCTION sluice_clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clock_timestamp()'`
 
-// via is the server that a test's own connections go through.
-func via(t testing.TB) string {
-	t.Helper()
-	if os.Getenv("POSTGRES_VIA") != "pgbouncer" {
-		return server(t)
-	}
-	s := os.Getenv("PGBOUNCER_URL")
-	if s == "" {
-		t.Fatal("POSTGRES_VIA=pgbouncer needs PGBOUNCER_URL: run `make test`")
-	}
-	return s
-}
+	// shape is a digest of everything that a test might have changed in the schema.
+	shape = `SELECT md5(string_agg(x, ',' ORDER BY x)) FROM (
+		SELECT concat(c.relname, c.relacl, a.attname, a.atttypid, a.attnotnull) AS x FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+		 WHERE c.relnamespace = 'public'::regnamespace
+		UNION ALL SELECT concat(p.proname, p.proacl, p.prosrc) FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
+		UNION ALL SELECT concat(tgname, tgenabled) FROM pg_trigger
+		UNION ALL SELECT version_id::text FROM sluice_schema) s`
+)
 
-func create(t testing.TB, admin *pgx.Conn, from string, prepare func(context.Context, *pgx.Conn) error) Database {
+// refresh empties a database that is there, and makes it anew where it is not or was changed.
+func (d Database) refresh(t testing.TB, admin *pgx.Conn) {
 	t.Helper()
-	d := Database{Name: "sluice_test_" + random()}
-	d.Direct, d.URL = named(t, server(t), d.Name), named(t, via(t), d.Name)
-	clone(t, admin, d.Name, from)
-	t.Cleanup(func() {
-		c, err := pgx.Connect(context.WithoutCancel(t.Context()), server(t))
-		if err != nil {
-			t.Errorf("drop test database: %v", err)
+	known := value[string](t, admin, "SELECT coalesce((SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = $1), '')", d.Name)
+	if known != "" {
+		value[int](t, admin, "SELECT count(pg_terminate_backend(pid))::int FROM pg_stat_activity WHERE datname = $1 AND state <> 'idle'", d.Name)
+		if d.emptied(t, known) {
 			return
 		}
-		exec(t, c, "DROP DATABASE IF EXISTS "+d.Name+" WITH (FORCE)")
-		_ = c.Close(context.WithoutCancel(t.Context()))
-	})
-	if prepare != nil {
-		if err := prepare(t.Context(), d.Connect(t)); err != nil {
-			t.Fatal(err)
-		}
 	}
-	return d
-}
-
-// template makes a migrated database once per state of the migrations, for whoever comes first.
-func template(t testing.TB, admin *pgx.Conn) string {
-	t.Helper()
-	name := "sluice_template_" + fingerprint(t)
-	exec(t, admin, "SELECT pg_advisory_lock(hashtext('sluice templates'))")
-	defer exec(t, admin, "SELECT pg_advisory_unlock(hashtext('sluice templates'))")
-	var there bool
-	if err := admin.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&there); err != nil {
+	exec(t, admin, "DROP DATABASE IF EXISTS "+d.Name+" WITH (FORCE)")
+	exec(t, admin, "CREATE DATABASE "+d.Name+" TEMPLATE template0")
+	if _, err := postgres.Migrate(t.Context(), d.Direct); err != nil {
 		t.Fatal(err)
 	}
-	if there {
-		return name
-	}
-	fresh := name + "_" + random()
-	clone(t, admin, fresh, "template0")
-	if _, err := postgres.Migrate(t.Context(), named(t, server(t), fresh)); err != nil {
-		t.Fatal(err)
-	}
-	exec(t, admin, "ALTER DATABASE "+fresh+" RENAME TO "+name)
-	return name
+	c := d.Connect(t)
+	exec(t, admin, fmt.Sprintf("COMMENT ON DATABASE %s IS '%s'", d.Name, value[string](t, c, shape)))
+	_ = c.Close(t.Context())
 }
 
-// clone waits while a backend that has just left the template is still being counted as its user.
-func clone(t testing.TB, admin *pgx.Conn, name, from string) {
+func (d Database) emptied(t testing.TB, known string) bool {
 	t.Helper()
-	exec(t, admin, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, from))
+	c, err := pgx.Connect(t.Context(), d.Direct)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = c.Close(t.Context()) }()
+	if _, err := c.Exec(t.Context(), empty); err != nil {
+		return false
+	}
+	var is string
+	err = c.QueryRow(t.Context(), shape).Scan(&is)
+	return err == nil && is == known
 }
 
-// fingerprint is of everything that shapes the template.
+// fingerprint is of everything that shapes a migrated database.
 func fingerprint(t testing.TB) string {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
@@ -158,7 +157,44 @@ func fingerprint(t testing.TB) string {
 		}
 		h.Write(b)
 	}
-	return hex.EncodeToString(h.Sum(nil))[:16]
+	return hex.EncodeToString(h.Sum(nil))[:12]
+}
+
+func server(t testing.TB) string {
+	t.Helper()
+	s := os.Getenv("DATABASE_URL")
+	if s == "" {
+		t.Fatal("DATABASE_URL is not set and this test needs a real Postgres: run `make test`")
+	}
+	return s
+}
+
+// via is the server that Sluice's own connections go through.
+func via(t testing.TB) string {
+	t.Helper()
+	if os.Getenv("POSTGRES_VIA") != "pgbouncer" {
+		return server(t)
+	}
+	s := os.Getenv("PGBOUNCER_URL")
+	if s == "" {
+		t.Fatal("POSTGRES_VIA=pgbouncer needs PGBOUNCER_URL: run `make test`")
+	}
+	return s
+}
+
+func named(t testing.TB, name string) Database {
+	t.Helper()
+	return Database{Name: name, Direct: onServer(t, server(t), name), URL: onServer(t, via(t), name)}
+}
+
+func onServer(t testing.TB, server, database string) string {
+	t.Helper()
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal("DATABASE_URL is not a URL (the value is not shown)")
+	}
+	u.Path = "/" + database
+	return u.String()
 }
 
 func connect(t testing.TB, url string) *pgx.Conn {
@@ -171,21 +207,29 @@ func connect(t testing.TB, url string) *pgx.Conn {
 	return c
 }
 
+// exec forgives what another database of the same server may be doing at the same moment.
 func exec(t testing.TB, c *pgx.Conn, sql string) {
 	t.Helper()
-	if _, err := c.Exec(context.WithoutCancel(t.Context()), sql); err != nil {
-		t.Fatalf("%s: %v", sql, err)
+	for range 10 {
+		_, err := c.Exec(context.WithoutCancel(t.Context()), sql)
+		var pg *pgconn.PgError
+		if errors.As(err, &pg) && pg.Code == "55006" { // a backend is still leaving
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		return
 	}
+	t.Fatalf("%s: in use", sql)
 }
 
-func named(t testing.TB, server, database string) string {
+func value[T any](t testing.TB, c *pgx.Conn, sql string, args ...any) (v T) {
 	t.Helper()
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal("DATABASE_URL is not a URL (the value is not shown)")
+	if err := c.QueryRow(t.Context(), sql, args...).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", sql, err)
 	}
-	u.Path = "/" + database
-	return u.String()
+	return v
 }
 
 func random() string {
