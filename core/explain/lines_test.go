@@ -186,6 +186,16 @@ func TestNothingIsRefusedByTheModeOrACooldown(t *testing.T) {
 	}
 }
 
+func TestATickOnABrokenConfigSaysSo(t *testing.T) {
+	t.Parallel()
+	p := quietPlan()
+	p.Alerts = []fleet.Alert{{Why: fleet.ConfigBroken{Cause: "scheduler.json:3: mode"}}}
+	got := Lines(p, usd)[0]
+	if got.Level != fleet.Warning || !strings.Contains(got.Message, "the last good one holds") || !strings.Contains(string(got.Facts), `"config_broken":"scheduler.json:3: mode"`) {
+		t.Errorf("the tick line is %+v %s", got, got.Facts)
+	}
+}
+
 func TestAlertsHaveATitleAndFacts(t *testing.T) {
 	t.Parallel()
 	a := Alerts(busyPlan(), usd)[0]

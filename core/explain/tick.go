@@ -26,6 +26,10 @@ func (w words) tick(p fleet.Plan, c fleet.Config) fleet.Line {
 	result, message := outcome(p)
 	l.Message = message
 	f := facts{{"result", result}, {"mode", c.Mode}}
+	if broken := brokenConfig(p); broken != "" {
+		l.Level, l.Message = fleet.Warning, message+"; the config cannot be read, the last good one holds and nothing grows"
+		f.add("config_broken", broken)
+	}
 	if p.Override != nil {
 		f.add("override", p.Override.ID)
 	}
@@ -37,6 +41,16 @@ func (w words) tick(p fleet.Plan, c fleet.Config) fleet.Line {
 	f.add(w.currencyKey(), w.spend(p.Spend))
 	l.Facts = f.raw()
 	return l
+}
+
+// brokenConfig is why the config could not be read; the plan carries it in its alert.
+func brokenConfig(p fleet.Plan) string {
+	for _, a := range p.Alerts {
+		if why, ok := a.Why.(fleet.ConfigBroken); ok {
+			return why.Cause
+		}
+	}
+	return ""
 }
 
 // skipLevel: a repeated or early tick is as it should be, a config that asks for too much is not.
