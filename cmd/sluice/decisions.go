@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/core/fleet"
+	"sluice/functions/host"
+)
+
+// question is what the decisions command was asked.
+type question struct {
+	since      time.Duration
+	pool, code string
+	limit      int
+	wouldHave  bool
+	all        bool
+}
+
+func (a *app) decisionsCommand() *cobra.Command {
+	q := question{since: 24 * time.Hour}
+	cmd := &cobra.Command{
+		Use:   "decisions",
+		Short: "List what was decided and why",
+		Long: "Lists decision lines, newest first, without the ticks that had nothing to do.\n" +
+			"--reason finds those with a reason's code anywhere among their facts.\n" +
+			"--would-have tells instead what hybrid mode would have launched, cost and saved in waiting since then.",
+		Example: "  sluice decisions --since 7d --pool ocr\n  sluice decisions --reason limit.hourly\n" +
+			"  sluice decisions --would-have --since 7d      # a week in vps_only, as hybrid would have spent it",
+		Args: exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.decisions(cmd.Context(), q) },
+	}
+	flags := cmd.Flags()
+	flags.Var(&age{&q.since}, "since", "how far back, such as 90m, 24h or 7d")
+	flags.StringVar(&q.pool, "pool", "", "of one pool only")
+	flags.StringVar(&q.code, "reason", "", "with this reason only, such as limit.hourly")
+	flags.IntVar(&q.limit, "limit", 100, "at most so many; 0 for all")
+	flags.BoolVar(&q.all, "all", false, "also ticks that had nothing to do")
+	flags.BoolVar(&q.wouldHave, "would-have", false, "what hybrid mode would have done")
+	return cmd
+}
+
+func (a *app) decisions(ctx context.Context, q question) error {
+	if q.wouldHave {
+		return a.wouldHave(ctx, q)
+	}
+	db, err := a.past(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	since, err := before(ctx, db, q.since)
+	if err != nil {
+		return err
+	}
+	lines, err := db.Lines(ctx, fleet.LineFilter{Since: since, Pool: q.pool, Code: q.code})
+	if err != nil {
+		return err
+	}
+	lines = q.pick(lines)
+	if a.asJSON {
+		return a.writeJSON(append([]fleet.LineRecord{}, lines...))
+	}
+	return a.tellLines(lines, since)
+}
+
+// pick leaves out quiet ticks, which are nearly all of them, and then what is beyond the limit.
+func (q question) pick(lines []fleet.LineRecord) []fleet.LineRecord {
+	if !q.all && q.code == "" {
+		lines = slices.DeleteFunc(lines, quiet)
+	}
+	if q.limit > 0 && len(lines) > q.limit {
+		lines = lines[:q.limit]
+	}
+	return lines
+}
+
+func quiet(l fleet.LineRecord) bool {
+	var facts struct {
+		Result string `json:"result"`
+	}
+	return l.Event == "tick" && json.Unmarshal(l.Facts, &facts) == nil && facts.Result == "nothing_to_do"
+}
+
+// before is a time back from now by the database's clock, which is the one that the records have.
+func before(ctx context.Context, db host.Database, d time.Duration) (time.Time, error) {
+	m, err := db.Recall(ctx)
+	return m.Now.Add(-d), err
+}
+
+func (a *app) tellLines(lines []fleet.LineRecord, since time.Time) error {
+	if len(lines) == 0 {
+		return a.say("Nothing was decided since %s. `sluice decisions --all` shows whether ticks ran.", since.UTC().Format(time.DateTime))
+	}
+	rows := make([][]string, len(lines))
+	for i, l := range lines {
+		rows[i] = []string{l.At.UTC().Format(time.DateTime), string(l.Level), l.Message, l.Tick}
+	}
+	return a.table([]string{"TIME (UTC)", "LEVEL", "WHAT AND WHY", "TICK"}, rows)
+}
+
+func (a *app) wouldHave(context.Context, question) error { return nil }

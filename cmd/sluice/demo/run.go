@@ -1,0 +1,295 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"sluice/core/fleet"
+	"sluice/core/tick"
+	"sluice/functions/host"
+	"sluice/providers/postgres"
+)
+
+// The rhythm of a local run.
+const (
+	evaluateEvery  = 2 * time.Second
+	reconcileEvery = 15 * time.Second
+	tickLimit      = 30 * time.Second
+	stuckAfter     = 3 * time.Minute // without any change a run has failed
+	endTime        = 60 * time.Second
+)
+
+// Options say what a local run works on, and with what.
+type Options struct {
+	Env   func(string) string
+	Log   io.Writer // for services, which say what they bring up
+	Say   func(format string, args ...any)
+	Dir   string  // of images; empty: they are made
+	Home  string  // folder of the stack and of its results
+	Jobs  int     // at most so many; 0: every image at every width
+	Work  float64 // seconds that one job shall take
+	Force bool
+	Keep  bool
+	Self  string // this program, which is also the job's command
+	Agent string // the sluice-agent program
+	Links host.Links
+}
+
+// run is a local run under way.
+type run struct {
+	Options
+	home  home
+	stack *stack
+	world *host.World
+	db    *postgres.DB
+	conn  *pgx.Conn // for counting
+	vps   *process
+	ids   []string
+	begun time.Time
+	most  int // machines at once
+	told  progress
+}
+
+// Run works a burst off and says what it came to. It leaves nothing running, also when it is interrupted.
+func Run(ctx context.Context, o Options) (s Summary, err error) {
+	r := &run{Options: o}
+	defer func() { err = errors.Join(err, r.end(context.WithoutCancel(ctx), &s)) }()
+	jobs, err := r.prepare(ctx)
+	if err != nil {
+		return s, err
+	}
+	if err := r.begin(ctx, jobs); err != nil {
+		return s, err
+	}
+	err = r.work(ctx)
+	if ctx.Err() != nil {
+		return s, errors.New("interrupted: everything that was started is being ended")
+	}
+	if err != nil {
+		return s, err
+	}
+	if s, err = r.summary(ctx, jobs); err != nil {
+		return s, err
+	}
+	if o.Keep {
+		r.stay(ctx)
+	}
+	return s, nil
+}
+
+// prepare brings up the stack and makes the work ready.
+func (r *run) prepare(ctx context.Context) ([]Thumbnail, error) {
+	var err error
+	if r.home, err = openHome(r.Home + "/run"); err != nil {
+		return nil, err
+	}
+	jobs, err := r.jobs()
+	if err != nil {
+		return nil, err
+	}
+	r.Say("Bringing up Postgres and Redis")
+	if r.stack, err = startStack(ctx, r.Options, r.Log); err != nil {
+		return nil, err
+	}
+	if err := r.home.write(r.Self, r.stack.databaseURL, r.stack.redisURL); err != nil {
+		return nil, err
+	}
+	return jobs, r.open(ctx)
+}
+
+func (r *run) jobs() ([]Thumbnail, error) {
+	images, err := r.images()
+	if err != nil {
+		return nil, err
+	}
+	passes, err := effort(images[0], r.home.path("trial.jpg"), r.Work)
+	if err != nil {
+		return nil, err
+	}
+	jobs := thumbnails(images, r.home.thumbnails(), passes, r.Jobs)
+	r.Say("%d thumbnails of %d images to make, about %.1f s of work each", len(jobs), len(images), r.Work)
+	return jobs, nil
+}
+
+func (r *run) images() ([]string, error) {
+	if r.Dir != "" {
+		return findImages(r.Dir)
+	}
+	n := (max(r.Jobs, 1) + len(widths) - 1) / len(widths)
+	return makeImages(r.home.images(), n)
+}
+
+// open opens what ticks and counting need.
+func (r *run) open(ctx context.Context) error {
+	var err error
+	r.world, err = host.Open(ctx, host.Options{
+		Env: r.environment, Config: r.home.config(), Database: r.stack.databaseURL, Limit: tickLimit, MinInterval: 1,
+	}, r.Links)
+	if err != nil {
+		return err
+	}
+	if err := r.world.Lost(); err != nil {
+		return err
+	}
+	if r.db, err = postgres.Open(ctx, postgres.URL(r.stack.databaseURL)); err != nil {
+		return err
+	}
+	if r.conn, err = pgx.Connect(ctx, r.stack.databaseURL); err != nil {
+		return fmt.Errorf("connect to database: %w", err)
+	}
+	return nil
+}
+
+// begin starts the VPS worker and puts the burst in. The first tick tells workers what to run.
+func (r *run) begin(ctx context.Context, jobs []Thumbnail) error {
+	r.begun = time.Now()
+	if err := r.evaluate(ctx); err != nil {
+		return err
+	}
+	var err error
+	if r.vps, err = startVPS(r.Agent, r.home, r.stack.redisURL); err != nil {
+		return err
+	}
+	r.Say("Started one worker, the VPS")
+	if r.ids, err = r.stack.enqueue(ctx, r.db, rows(jobs)); err != nil {
+		return err
+	}
+	r.begun = time.Now()
+	r.Say("Put %d jobs into queue %s", len(jobs), queueName)
+	return nil
+}
+
+// work ticks until the burst is worked off and its machines are gone.
+func (r *run) work(ctx context.Context) error {
+	evaluate, reconcile := time.NewTicker(evaluateEvery), time.NewTicker(reconcileEvery)
+	defer evaluate.Stop()
+	defer reconcile.Stop()
+	changed, last := time.Now(), state{}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-reconcile.C:
+			if _, err := tick.Reconcile(ctx, r.world.World, due()); err != nil {
+				r.say("Reconciling failed: %v", err)
+			}
+			continue
+		case <-evaluate.C:
+		}
+		if err := r.evaluate(ctx); err != nil && ctx.Err() == nil {
+			r.say("The tick failed: %v", err)
+		}
+		now, err := r.look(ctx)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			r.say("%v", err)
+		case err == nil && now.over():
+			return nil
+		case now != last:
+			changed, last = time.Now(), now
+		}
+		if time.Since(changed) > stuckAfter {
+			return fmt.Errorf("nothing has changed for %v: %s", stuckAfter, last)
+		}
+	}
+}
+
+// evaluate does a tick and prints what it decided.
+func (r *run) evaluate(ctx context.Context) error {
+	report, err := tick.Evaluate(ctx, r.world.World, due())
+	for _, line := range report.Lines {
+		if line.Event != "tick" {
+			r.say("%s", line.Message)
+		}
+	}
+	return err
+}
+
+func due() time.Time { return time.Now().UTC() }
+
+// state is where the burst is.
+type state struct {
+	jobs             counts
+	booting, working int
+	draining, ending int // ending: asked for or listed, and no longer of use
+}
+
+func (s state) over() bool {
+	return s.jobs.total() > 0 && s.jobs.over() == s.jobs.total() && s.booting+s.working+s.draining+s.ending == 0
+}
+
+func (s state) String() string {
+	return fmt.Sprintf("%d of %d jobs over, %d running; machines: %d booting, %d working, %d draining",
+		s.jobs.over(), s.jobs.total(), s.jobs.Running, s.booting, s.working, s.draining+s.ending)
+}
+
+// look counts jobs and machines, and prints progress where it has changed.
+func (r *run) look(ctx context.Context) (state, error) {
+	var s state
+	var err error
+	if s.jobs, err = count(ctx, r.conn, r.ids); err != nil {
+		return s, err
+	}
+	m, err := r.db.Recall(ctx)
+	if err != nil {
+		return s, err
+	}
+	for _, w := range m.Workers {
+		if !w.Cloud() {
+			continue
+		}
+		switch w.Status {
+		case fleet.Provisioning:
+			s.booting++
+		case fleet.Ready:
+			s.working++
+		case fleet.Draining:
+			s.draining++
+		case fleet.Suspended, fleet.Terminated, fleet.Failed:
+			s.ending++
+		}
+	}
+	s.ending += len(m.Intents)
+	r.most = max(r.most, s.booting+s.working+s.draining)
+	if line, ok := r.told.next(s, time.Since(r.begun)); ok {
+		r.say("%s", line)
+	}
+	return s, nil
+}
+
+// say prints with the time since the burst began.
+func (r *run) say(format string, args ...any) {
+	r.Say("%6.1fs  %s", time.Since(r.begun).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// progress prints where the burst is, but not each second.
+type progress struct {
+	last   state
+	lastAt time.Duration
+}
+
+const progressEvery = 4 * time.Second
+
+func (p *progress) next(s state, at time.Duration) (string, bool) {
+	if s == p.last || at-p.lastAt < progressEvery {
+		return "", false
+	}
+	p.last, p.lastAt = s, at
+	return s.String(), true
+}
+
+// environment is the user's, but that a SLUICE_ variable of a real installation has no say here.
+func (r *run) environment(name string) string {
+	switch name {
+	case host.EnvConfig, host.EnvName, host.EnvPlaces:
+		return ""
+	case host.EnvRedis:
+		return r.stack.redisURL
+	}
+	return r.Env(name)
+}

@@ -1,0 +1,124 @@
+package demo
+
+import (
+	"encoding/json"
+	"image"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func job(t *testing.T, payload Thumbnail) *strings.Reader {
+	t.Helper()
+	b, err := json.Marshal(map[string]any{"job_id": "1", "payload": payload})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.NewReader(string(b))
+}
+
+func size(t *testing.T, path string) image.Point {
+	t.Helper()
+	img, err := readImage(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img.Bounds().Size()
+}
+
+func TestAJobMakesItsThumbnailAndARepeatTheSame(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	images, err := makeImages(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := filepath.Join(dir, "small.jpg")
+	payload := Thumbnail{Source: images[0], Target: target, Width: 160, Passes: 2}
+	if err := RunJob(job(t, payload)); err != nil {
+		t.Fatal(err)
+	}
+	if got := size(t, target); got != image.Pt(160, 120) {
+		t.Errorf("thumbnail is %v, want 160 x 120", got)
+	}
+	first, err := os.ReadFile(target) //nolint:gosec // of this test
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := RunJob(job(t, payload)); err != nil {
+		t.Fatal(err)
+	}
+	again, err := os.ReadFile(target) //nolint:gosec // of this test
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(first) != string(again) {
+		t.Error("a repeat made another thumbnail")
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".thumbnail-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestABadJobSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text.jpg")
+	if err := os.WriteFile(text, []byte("not an image"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ stdin, want string }{
+		"nothing":       {"", "read job from standard input"},
+		"no payload":    {`{"job_id":"1"}`, "want a payload with source, target and width"},
+		"no width":      {`{"payload":{"source":"a","target":"b"}}`, "want a payload with source, target and width"},
+		"no such image": {`{"payload":{"source":"/nowhere/a.jpg","target":"b","width":1}}`, "no such file"},
+		"not an image":  {`{"payload":{"source":"` + text + `","target":"b","width":1}}`, "unknown format"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := RunJob(strings.NewReader(c.stdin)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestEveryImageIsWantedAtEveryWidthUpToTheNumberAskedFor(t *testing.T) {
+	t.Parallel()
+	images := []string{"/a/one.jpg", "/b/one.jpg", "/b/two.png"}
+	targets := map[string]bool{}
+	for _, j := range thumbnails(images, "/out", 3, 0) {
+		targets[j.Target] = true
+	}
+	if want := len(images) * len(widths); len(targets) != want {
+		t.Errorf("%d targets, want %d: %v", len(targets), want, targets)
+	}
+	if got := len(thumbnails(images, "/out", 3, 5)); got != 5 {
+		t.Errorf("%d jobs, want 5", got)
+	}
+}
+
+func TestImagesAreFoundBelowAFolderAndTheirAbsenceIsAnError(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := findImages(dir); err == nil || !strings.Contains(err.Error(), "leave out --dir") {
+		t.Errorf("an empty folder gives %v", err)
+	}
+	if _, err := findImages(filepath.Join(dir, "nowhere")); err == nil {
+		t.Error("a folder that is not there gives no error")
+	}
+	deep := filepath.Join(dir, "deep")
+	if err := os.Mkdir(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"b.PNG", "deep/a.jpeg", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := findImages(dir)
+	if err != nil || len(got) != 2 {
+		t.Errorf("found %v, %v, want the two images", got, err)
+	}
+}

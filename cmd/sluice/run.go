@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"sluice/cmd/sluice/demo"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	o := demo.Options{Env: a.env, Log: a.err, Home: ".sluice", Links: links()}
+	agent := ""
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Watch it work here: a burst of real work on a stack of its own",
+		Long: "Brings up what it needs (DATABASE_URL and REDIS_URL where they are set, else private ones in .sluice/), starts one\n" +
+			"worker, puts a burst of thumbnails in that it cannot cope with, and ticks every two seconds in hybrid mode, with processes on\n" +
+			"this computer as the cloud. Ends by itself when the work is done and the machines are gone; Ctrl-C ends everything at once.",
+		Example: "  sluice run\n  sluice run --dir ~/Pictures            # thumbnails of your own images\n  sluice run --jobs 40 --keep            # small, and the stack stays up to look at",
+		Args:    exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Jobs < 0 || o.Work <= 0 || o.Work > 60 {
+				return usageError{fmt.Errorf("want --jobs of at least 0 and --work between 0 and 60 seconds")}
+			}
+			return a.run(cmd.Context(), o, agent)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.Dir, "dir", "", "folder of images; without it some are made")
+	flags.StringVar(&o.Home, "home", o.Home, "folder of the private stack and of the results")
+	flags.IntVar(&o.Jobs, "jobs", 240, "at most so many thumbnails; 0 for every image at every width")
+	flags.Float64Var(&o.Work, "work", 0.4, "seconds of work in one thumbnail")
+	flags.StringVar(&agent, "agent", "", "the sluice-agent program (default: beside this one)")
+	flags.BoolVar(&o.Keep, "keep", false, "keep the stack up afterwards, until Ctrl-C")
+	flags.BoolVar(&o.Force, "force", false, "use DATABASE_URL and REDIS_URL although they are in use")
+	return cmd
+}
+
+func (a *app) run(ctx context.Context, o demo.Options, agent string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	o.Self = self
+	if o.Agent, err = demo.FindAgent(agent, self); err != nil {
+		return err
+	}
+	o.Say = func(format string, args ...any) { _ = a.say(format, args...) }
+	if a.asJSON {
+		o.Say = a.complainPlain
+	}
+	s, err := demo.Run(ctx, o)
+	if err != nil {
+		return err
+	}
+	if a.asJSON {
+		err = a.writeJSON(s)
+	} else {
+		err = a.say("\n%s", s.Words())
+	}
+	if err != nil {
+		return err
+	}
+	return s.Err()
+}
+
+// complainPlain keeps standard output for the answer.
+func (a *app) complainPlain(format string, args ...any) {
+	_, _ = fmt.Fprintln(a.err, wrap(fmt.Sprintf(format, args...), a.width))
+}
