@@ -1,0 +1,80 @@
+.DEFAULT_GOAL := help
+SHELL := /bin/bash -o pipefail
+
+# The pinned tools of `make check`; a changed version is built anew.
+GOLANGCI_LINT_VERSION := v2.15.0
+GOVULNCHECK_VERSION := v1.9.0
+GOLANGCI_LINT := bin/tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
+GOVULNCHECK := bin/tools/govulncheck-$(GOVULNCHECK_VERSION)
+
+# The services that the tests need; one whose address is set already
+# (DATABASE_URL, PGBOUNCER_URL, REDIS_URL, AMQP_URL) is used, not started.
+NEED ?= postgres,redis,pgbouncer,rabbitmq
+
+# The race detector is built with a C compiler.
+RACE := $(shell command -v "$$(go env CC)" >/dev/null && echo -race)
+
+.PHONY: help run test check bench shape mutants torture build schema
+
+help: ## list these targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+run: build ## start Sluice here with private services; DIR=folder keeps its data there
+	bin/sluice run $(if $(DIR),--dir $(DIR))
+
+build: ## build bin/sluice and bin/sluice-agent
+	go build -o bin/ ./cmd/sluice ./cmd/sluice-agent
+
+test: bin/with-services ## run every test against private services, which it installs if it must
+	$(if $(RACE),,@echo 'no C compiler ("apt-get install gcc"): running WITHOUT the race detector')
+	bin/with-services --need $(NEED) -- go test $(RACE) -shuffle=on -timeout 10m ./...
+
+check: $(GOLANGCI_LINT) $(GOVULNCHECK) ## check format, vet, lint, known vulnerabilities and go.mod
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted:" $$unformatted; exit 1; }
+	go vet ./...
+	$(GOLANGCI_LINT) run ./...
+	$(call vulnerabilities)
+	go mod tidy -diff
+
+bench: ## measure the decision's speed and size
+	go run ./scripts/bench
+
+shape: ## print how long functions and files are; gates nothing
+	@go run ./scripts/shape
+
+mutants: ## break the code in small ways and see that a test notices
+	go run ./scripts/mutants
+
+torture: ## run the simulator with many seeds
+	go test ./core/sim -run TestTorture -timeout 30m -count=1 -v
+
+schema: ## write the settings' JSON Schema and reference table anew
+	go test ./core/config -update
+
+.PHONY: bin/with-services
+bin/with-services:
+	@go build -o $@ ./scripts/services/cmd/with-services
+
+$(GOLANGCI_LINT):
+	$(call install,github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION))
+
+$(GOVULNCHECK):
+	$(call install,golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION))
+
+# install builds a tool, and names it by its version so that it is built once.
+define install
+	@echo 'building $(1) (some minutes, the first time)'
+	@mkdir -p bin/tools/new
+	GOBIN=$(CURDIR)/bin/tools/new go install $(1)
+	@mv bin/tools/new/$(notdir $(firstword $(subst @, ,$(1)))) $@
+endef
+
+# vulnerabilities fails for any vulnerability in use and any error, but for a
+# database that cannot be fetched, which it says.
+define vulnerabilities
+	@$(GOVULNCHECK) ./... >bin/govulncheck.log 2>&1 || { \
+		grep -q '^govulncheck: fetching vulnerabilities' bin/govulncheck.log && \
+		echo 'govulncheck: not run: its database is unreachable' >>bin/govulncheck.log; \
+	} || { cat bin/govulncheck.log; exit 1; }
+	@cat bin/govulncheck.log
+endef
