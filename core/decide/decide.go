@@ -75,6 +75,7 @@ type worker struct {
 // intent is an intent in the making.
 type intent struct {
 	fleet.Intent
+	was   fleet.IntentState
 	dirty bool
 	fresh bool // made by this decision
 	lost  bool // launch: unclaimed, unanswered and nothing seen; to be repeated or given up
@@ -121,7 +122,7 @@ func open(s fleet.Snapshot) *decision {
 	slices.SortFunc(d.workers, func(a, b *worker) int { return cmp.Compare(a.ID, b.ID) })
 	for _, in := range s.Memory.Intents {
 		in.Attempts = slices.Clone(in.Attempts)
-		c := &intent{Intent: in}
+		c := &intent{Intent: in, was: in.State}
 		d.intents = append(d.intents, c)
 		if in.Kind == fleet.KindLaunch {
 			d.launches[in.ID] = c

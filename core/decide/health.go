@@ -32,7 +32,7 @@ func (d *decision) unfit(w *worker, shielded bool) fleet.Reason {
 	if !w.Expires.IsZero() && !d.now.Before(w.Expires.Add(-p.DrainTimeout.Duration())) {
 		return fleet.DrainExpiry{Expires: w.Expires}
 	}
-	if in := d.launches[w.Intent]; in != nil && in.State == fleet.IntentAbandoned {
+	if in := d.launches[w.Intent]; in != nil && in.was == fleet.IntentAbandoned {
 		return fleet.DrainAbandoned{Intent: in.ID}
 	}
 	if w.Status == fleet.Provisioning {
