@@ -20,7 +20,7 @@ func (c *Client) Read(ctx context.Context, queues []fleet.Queue) ([]fleet.QueueS
 	err := c.do(ctx, func(conn redis.UniversalClient) error {
 		_, err := conn.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i, q := range queues {
-				counts[i] = p.LLen(ctx, key(q))
+				counts[i] = p.LLen(ctx, Key(q))
 			}
 			return nil
 		})
@@ -36,8 +36,8 @@ func (c *Client) Read(ctx context.Context, queues []fleet.Queue) ([]fleet.QueueS
 	return states, nil
 }
 
-// key is the list of a queue.
-func key(q fleet.Queue) string {
+// Key is the list of a queue.
+func Key(q fleet.Queue) string {
 	if q.Source.Key != "" {
 		return q.Source.Key
 	}
@@ -76,9 +76,9 @@ func state(q fleet.Queue, n *redis.IntCmd) fleet.QueueState {
 	case err == nil:
 		s.Depth = int(n.Val())
 	case redis.HasErrorPrefix(err, "WRONGTYPE"):
-		s.Unknown = fmt.Sprintf("redis key %s is not a list: give the queue another source key, or rename what is there", key(q))
+		s.Unknown = fmt.Sprintf("redis key %s is not a list: give the queue another source key, or rename what is there", Key(q))
 	case redis.IsPermissionError(err):
-		s.Unknown = fmt.Sprintf("the redis user may not count %s: grant it ~%s and +llen", key(q), key(q))
+		s.Unknown = fmt.Sprintf("the redis user may not count %s: grant it ~%s and +llen", Key(q), Key(q))
 	default:
 		s.Unknown = advise(err).Error()
 	}

@@ -20,6 +20,7 @@ const (
 // Move is one id that a list shall lose or get.
 type Move struct {
 	Job    string
+	Queue  string
 	Key    string // the list
 	Action Action
 }

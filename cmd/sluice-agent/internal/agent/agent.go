@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sluice/cmd/sluice-agent/internal/proc"
@@ -61,6 +62,7 @@ type agent struct {
 	now     context.Context    // ends with the second signal, the expiry or the loss of the database: jobs are killed
 	endNow  context.CancelFunc //
 	silence chan struct{}      // closed when nothing more can be reported
+	logger  atomic.Pointer[slog.Logger]
 
 	worker   string
 	rules    fleet.Assignment
@@ -110,6 +112,7 @@ func newAgent(ctx context.Context, o Options) *agent {
 		Options: o, silence: make(chan struct{}), jobs: map[string]*job{}, done: make(chan *job), said: map[string]string{},
 		beat: time.NewTimer(0), poll: time.NewTimer(0), end: time.NewTimer(time.Hour), tried: time.Now(),
 	}
+	a.logger.Store(o.Log)
 	a.end.Stop()
 	a.now, a.endNow = context.WithCancel(ctx)
 	a.obey(nil)
@@ -129,7 +132,7 @@ func (a *agent) listen(ctx context.Context, signals <-chan os.Signal) <-chan str
 			case <-ctx.Done():
 				return
 			case s := <-signals:
-				a.Log.Info("signal received", "signal", s.String(), "first", first)
+				a.log().Info("signal received", "signal", s.String(), "first", first)
 				if !first {
 					a.endNow()
 					return
@@ -178,7 +181,8 @@ func (a *agent) register(ctx context.Context) error {
 	}
 	if s.Worker != a.worker {
 		a.worker = s.Worker
-		a.Log.Info("registered", "worker", a.worker, "queues", len(a.queues))
+		a.logger.Store(a.Log.With("worker", a.worker))
+		a.log().Info("registered")
 	}
 	a.accept(ctx, s)
 	return nil
@@ -223,7 +227,7 @@ func (a *agent) rhythm() time.Duration {
 // stop takes no more jobs and gives each one in hand its grace.
 func (a *agent) stop() {
 	a.stopping = true
-	a.Log.Info("stopping", "jobs", len(a.jobs))
+	a.log().Info("stopping", "jobs", len(a.jobs))
 	longest := time.Duration(0)
 	for _, j := range a.jobs {
 		grace := j.queue.Run.StopGrace.Duration()
@@ -236,7 +240,7 @@ func (a *agent) stop() {
 
 // expired gives everything back.
 func (a *agent) expired() {
-	a.Log.Info("this worker's time is over", "jobs", len(a.jobs))
+	a.log().Info("this worker's time is over", "jobs", len(a.jobs))
 	if !a.stopping {
 		a.stop()
 	}
@@ -248,7 +252,7 @@ func (a *agent) expired() {
 
 // abandon ends everything without a word, because there is nobody to hear it.
 func (a *agent) abandon(why error) error {
-	a.Log.Error("ending", "error", why.Error(), "jobs", len(a.jobs))
+	a.log().Error("ending", "error", why.Error(), "jobs", len(a.jobs))
 	if !a.stopping {
 		close(a.silence)
 	}
@@ -265,12 +269,15 @@ func (a *agent) leave(ctx context.Context) error {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := a.Database.Leave(call, a.worker); err != nil {
-		a.Log.Warn("could not say goodbye", "error", err.Error())
+		a.log().Warn("could not say goodbye", "error", err.Error())
 		return nil
 	}
-	a.Log.Info("left")
+	a.log().Info("left")
 	return nil
 }
+
+// log is the logger with the worker's id, from any goroutine.
+func (a *agent) log() *slog.Logger { return a.logger.Load() }
 
 // jitter spreads what many workers do at the same rhythm.
 func jitter(d time.Duration) time.Duration {
@@ -281,7 +288,7 @@ func jitter(d time.Duration) time.Duration {
 func (a *agent) say(about, what string) {
 	if a.said[about] != what {
 		a.said[about] = what
-		a.Log.Warn(what, "about", about)
+		a.log().Warn(what, "about", about)
 	}
 }
 
@@ -289,7 +296,7 @@ func (a *agent) say(about, what string) {
 func (a *agent) reached(about string) {
 	a.away, a.tried = 0, time.Now()
 	if a.said[about] != "" {
-		a.Log.Info("answered again", "about", about)
+		a.log().Info("answered again", "about", about)
 		delete(a.said, about)
 	}
 }

@@ -30,7 +30,7 @@ func (a *agent) accept(ctx context.Context, s Status) {
 	a.obey(s.Rules)
 	a.expire(s.Left)
 	if s.Drain != a.drain {
-		a.Log.Info("drain changed", "drain", s.Drain, "jobs", len(a.jobs))
+		a.log().Info("drain changed", "drain", s.Drain, "jobs", len(a.jobs))
 		a.drain, a.acked = s.Drain, false
 	}
 	a.acknowledge(ctx)

@@ -36,7 +36,7 @@ func (a *agent) start(ctx context.Context, claimed Job, begun time.Time) {
 	j := &job{Job: claimed, queue: a.queues[claimed.Queue], visibility: a.rules.Visibility.Duration(), held: begun, back: make(chan struct{})}
 	j.giveBack = sync.OnceFunc(func() { close(j.back) })
 	a.jobs[j.Attempt] = j
-	a.Log.Info("job started", "job", j.ID, "queue", j.Queue, "attempt", j.Number)
+	a.log().Info("job started", "job", j.ID, "queue", j.Queue, "attempt", j.Number)
 	go func() {
 		a.work(ctx, j)
 		a.done <- j
@@ -115,7 +115,7 @@ func (a *agent) hold(ctx context.Context, end context.CancelCauseFunc, j *job) {
 
 // report tells the database how the attempt ended.
 func (a *agent) report(ctx context.Context, j *job, res proc.Result, cause error, took time.Duration) {
-	log := a.Log.With("job", j.ID, "queue", j.Queue, "attempt", j.Number, "seconds", int(took.Seconds()))
+	log := a.log().With("job", j.ID, "queue", j.Queue, "attempt", j.Number, "seconds", int(took.Seconds()))
 	var tell func(context.Context) (bool, error)
 	done := res.Err == nil && res.Code == 0 && !res.TimedOut
 	switch {

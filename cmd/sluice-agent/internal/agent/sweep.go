@@ -27,7 +27,7 @@ func (a *agent) repeat(ctx context.Context, what string, every time.Duration, do
 		err := do(call)
 		cancel()
 		if err != nil && !failing && ctx.Err() == nil {
-			a.Log.Warn("could not "+what, "error", err.Error())
+			a.log().Warn("could not "+what, "error", err.Error())
 		}
 		failing = err != nil
 	}

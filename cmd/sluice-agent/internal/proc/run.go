@@ -50,11 +50,25 @@ type Runner struct {
 	Self string // path of this program
 }
 
+// Self finds this program, also after its file was replaced by a newer one.
+func Self() (string, error) {
+	const link = "/proc/self/exe"
+	if _, err := os.Stat(link); err == nil {
+		return link, nil
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find own program: %w", err)
+	}
+	return path, nil
+}
+
 // Run runs a command to its end, and returns when nothing of it is left. Closing stop asks it to end
 // with SIGTERM, and the end of its grace or of ctx ends it by force.
 func (r Runner) Run(ctx context.Context, stop <-chan struct{}, c Command) Result {
 	res := Result{Stdout: NewTail(outputKept), Stderr: NewTail(outputKept)}
 	cmd := exec.Command(r.Self, append([]string{Supervise, "--grace", c.Grace.String(), "--"}, c.Argv...)...) //nolint:noctx // the lifeline ends it with all its children
+	cmd.Args[0] = "sluice-agent"
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Env, bytes.NewReader(c.Stdin), res.Stdout, res.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is the agent's alone to handle
 	cmd.WaitDelay = pipeDelay

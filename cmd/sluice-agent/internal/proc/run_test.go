@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 func runner() proc.Runner {
-	self, err := os.Executable()
+	self, err := proc.Self()
 	if err != nil {
 		panic(err)
 	}
