@@ -53,11 +53,14 @@ func (w *World) register(r Registration) Beat {
 	d, now := w.db, w.clock()
 	row, known := d.byMachine(r.Place, r.Machine)
 	_, assigned := d.assigned[r.Pool]
-	if !known && (!assigned || d.inFlight(r.Intent, now)) {
+	if !known && (!assigned || d.inFlight(r.Intent)) {
 		return Beat{Wait: true}
 	}
 	if !known {
 		row = d.newRow(r, now)
+		if in, ok := d.intents[r.Intent]; ok && d.bound(in.ID) >= in.Count { // more machines than the launch asked for
+			row.Status, row.DrainAt, row.DrainWhy = fleet.Draining, now, fleet.DrainSurplus{}.Code()
+		}
 	}
 	if ended(row.Status) {
 		row.Status, row.BootAt, row.CostFrom = fleet.Provisioning, now, latest(row.Ended, row.CostFrom)
@@ -80,9 +83,9 @@ func (w *World) register(r Registration) Beat {
 }
 
 // inFlight says that a repeated call, which its provider cannot recognise, may yet make another machine.
-func (d *database) inFlight(intent string, now time.Time) bool {
+func (d *database) inFlight(intent string) bool {
 	in, ok := d.intents[intent]
-	return ok && in.State == fleet.IntentOpen && !in.Idempotent && now.Before(in.ClaimedUntil) &&
+	return ok && in.State == fleet.IntentOpen && !in.Idempotent &&
 		slices.ContainsFunc(in.Attempts, func(a fleet.Attempt) bool { return a.Calls > 1 && a.Unanswered() })
 }
 
@@ -364,6 +367,9 @@ func (s *Workers) Sweep() int {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	d, now := s.w.db, s.w.clock()
+	d.waiting = slices.DeleteFunc(slices.Clone(d.waiting), func(id string) bool {
+		return d.jobs[id].Status == jobCompleted || d.jobs[id].Status == jobDead
+	})
 	n := 0
 	for _, worker := range d.holders() {
 		n += d.giveBack(worker, func(j jobRow) bool { return j.Visible.Before(now) })
@@ -375,12 +381,11 @@ func (s *Workers) Sweep() int {
 // holders are all that have jobs in hand, also those without a row.
 func (d *database) holders() []string {
 	var out []string
-	for _, j := range d.jobs {
-		if j.Status == jobProcessing && !slices.Contains(out, j.ClaimedBy) {
+	for _, id := range d.waiting {
+		if j := d.jobs[id]; j.Status == jobProcessing && !slices.Contains(out, j.ClaimedBy) {
 			out = append(out, j.ClaimedBy)
 		}
 	}
-	slices.Sort(out)
 	return out
 }
 
@@ -417,7 +422,8 @@ func (w *World) Enqueue(j Job) string {
 		row.Due = now.Add(j.After)
 	}
 	w.db.jobs[row.ID] = row
-	w.db.waiting = append(slices.Clip(w.db.waiting), row.ID)
+	w.db.all = append(w.db.all, row.ID)
+	w.db.waiting = append(w.db.waiting, row.ID)
 	w.lists[listKey(j.Queue)] = append(w.lists[listKey(j.Queue)], row.ID)
 	w.truth.enqueued[row.ID] = j
 	return row.ID
@@ -435,7 +441,7 @@ func (w *World) Jobs() []JobState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []JobState
-	for _, id := range w.db.waiting {
+	for _, id := range w.db.all {
 		j := w.db.jobs[id]
 		out = append(out, JobState{j.ID, j.Queue, j.Status, j.Attempts, j.ClaimedBy})
 	}

@@ -113,12 +113,12 @@ BEGIN
     SELECT * INTO w FROM workers k
      WHERE k.provider = sluice_register.provider AND k.scope = coalesce(sluice_register.scope, '') AND k.machine_id = sluice_register.machine
        FOR NO KEY UPDATE;
-    -- A repeated call of a provider that cannot recognise repeats may have made two machines: neither
-    -- is taken in before it is certain that no further one can come (protocol, point 4).
+    -- A repeated call of a provider that cannot recognise repeats may have made two machines: neither is
+    -- taken in before a tick has settled the launch, since its reservation would end with the first (protocol, point 4).
     IF w.id IS NULL AND EXISTS (
         SELECT FROM sluice_intents i
           JOIN sluice_intent_attempts t ON t.intent = i.id AND t.calls > 1 AND t.outcome IN ('pending', 'unknown')
-         WHERE i.id = sluice_register.intent AND i.state = 'open' AND NOT i.idempotent AND i.claimed_until > at)
+         WHERE i.id = sluice_register.intent AND i.state = 'open' AND NOT i.idempotent)
     THEN
         RETURN QUERY SELECT NULL::uuid, NULL::text, false, NULL::timestamptz, NULL::jsonb, true;
         RETURN;
@@ -130,14 +130,17 @@ BEGIN
     END IF;
     IF w.id IS NULL THEN
         INSERT INTO workers AS k (pool, provider, scope, zone, machine_id, instance_type, market, intent_id, spec_hash, status,
-            cost_per_hour_micros, cost_per_hour_cents, min_charge_seconds, cost_from, boot_at, expires_at, changed_at)
+            cost_per_hour_micros, cost_per_hour_cents, min_charge_seconds, cost_from, boot_at, expires_at, changed_at, draining_at, drain_why)
         SELECT coalesce(i.pool, sluice_register.pool), sluice_register.provider, coalesce(sluice_register.scope, ''),
                coalesce(nullif(sluice_register.zone, ''), i.zone, ''), sluice_register.machine,
                coalesce(sluice_register.type, i.type, ''), coalesce(sluice_register.market, i.market, ''),
-               sluice_register.intent, coalesce(sluice_register.spec, i.spec, ''), 'provisioning',
+               sluice_register.intent, coalesce(sluice_register.spec, i.spec, ''), CASE WHEN surplus THEN 'draining' ELSE 'provisioning' END,
                p.price, p.price / 10000.0, coalesce(i.min_charge, 0), coalesce(i.first_at, at), coalesce(i.first_at, at),
-               coalesce(sluice_register.expires, i.expires), at
-          FROM (SELECT) one
+               coalesce(sluice_register.expires, i.expires), at,
+               CASE WHEN surplus THEN at END, CASE WHEN surplus THEN 'drain.surplus' END
+          FROM (SELECT EXISTS ( -- more machines than the launch asked for
+                SELECT FROM sluice_intents s WHERE s.id = sluice_register.intent
+                   AND s.count <= (SELECT count(*) FROM workers b WHERE b.intent_id = s.id)) AS surplus) one
           LEFT JOIN sluice_answer(sluice_register.intent, NULL, sluice_register.type, sluice_register.market) i ON true
          CROSS JOIN LATERAL (SELECT coalesce(i.price, (
                 SELECT max(q.price) FROM sluice_quotes q WHERE q.offer IN (
