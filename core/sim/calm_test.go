@@ -23,9 +23,12 @@ const (
 func (x *trial) calmDown() {
 	x.settle()
 	x.heal()
-	start := time.Now()
-	x.minutes(workedOff, func() bool { return x.unfinished() == "" })
-	if left := x.unfinished(); left != "" && x.failed == "" && x.capable() {
+	start, most := time.Now(), workedOff
+	if !x.capable() {
+		most = 10 * time.Minute
+	}
+	x.minutes(most, func() bool { return x.unfinished() == "" })
+	if left := x.unfinished(); left != "" && x.failed == "" && most == workedOff && x.capable() {
 		x.fail("progress: after %s of calm %s", time.Since(start), left)
 	}
 	x.empty()
@@ -77,6 +80,13 @@ func (x *trial) heal() {
 	}
 	x.down = map[string]time.Time{}
 	x.s.config.Interval = 60
+	if x.checks.amnesia && x.s.config.Mode == fleet.VPSOnly {
+		// What nobody remembers is not looked for in vps_only: a team that suspects it looks once.
+		x.s.config.Mode, x.s.config.Pools = fleet.Hybrid, slices.Clone(x.s.config.Pools)
+		for i := range x.s.config.Pools {
+			x.s.config.Pools[i].Enabled = false
+		}
+	}
 	x.w.SetConfig(configBytes(x.s.config))
 	x.nextTick = time.Now()
 }
@@ -108,8 +118,11 @@ func (x *trial) calmTick(f entry) {
 	r, err := f(context.Background(), x.world(p), x.nextTick.Add(x.s.databaseAhead))
 	e := ended{name, r, err}
 	x.log("%s: %s", name, outcomeText(e))
-	if err != nil && x.s.poison.provider == "" {
-		x.fail("progress: a calm tick failed: %v", err)
+	if x.failing++; err == nil {
+		x.failing = 0
+	}
+	if x.failing > 3 && x.s.poison.provider == "" {
+		x.fail("progress: calm ticks fail again and again: %v", err)
 	}
 	for _, ev := range x.w.Events() {
 		x.checks.event(ev)

@@ -57,6 +57,7 @@ type Machine struct {
 	EndsAt  time.Time // a terminate call was accepted
 	Sleeps  time.Time // a suspend call was accepted
 	Ended   time.Time // it costs nothing from then on
+	hidden  time.Time // until then lists do not show it, whatever they promise
 	awake   time.Time // since when it runs, and costs
 	cost    []stretch // what it cost before
 }
@@ -108,6 +109,17 @@ func (w *World) Interrupt(machine string) {
 			if m.ID == machine && !m.Gone() {
 				w.stop(m, w.now())
 			}
+		}
+	}
+}
+
+// Hide keeps a machine out of lists that claim to be complete, which no provider should do.
+func (w *World) Hide(machine string, d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range w.clouds {
+		if m := a.find(machine); m != nil {
+			m.hidden = w.now().Add(d)
 		}
 	}
 }
@@ -182,7 +194,7 @@ func (c compute) List(ctx context.Context, scope, name string) (out []fleet.Mach
 		now := c.p.w.now()
 		at = now.Add(c.a.Ahead)
 		for _, m := range c.a.machines {
-			if m.Place.Scope == scope && m.Tags.Name == name && !now.Before(m.Visible) && (!m.Gone() || now.Sub(m.Ended) < c.a.Keeps) {
+			if m.Place.Scope == scope && m.Tags.Name == name && !now.Before(m.Visible) && !now.Before(m.hidden) && (!m.Gone() || now.Sub(m.Ended) < c.a.Keeps) {
 				out = append(out, m.Machine)
 			}
 		}

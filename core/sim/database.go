@@ -32,7 +32,8 @@ type database struct {
 	alerts     []alertRow
 	assigned   map[string]fleet.Assignment
 	jobs       map[string]jobRow
-	waiting    []string // ids of jobs, oldest first
+	all        []string // ids of jobs, oldest first
+	waiting    []string // the same without those that are over; they may stay in it for a while
 	attempts   map[string]attemptRow
 }
 
@@ -50,7 +51,7 @@ type intentRow struct {
 type tickRow struct {
 	fleet.TickRecord
 	snapshot *fleet.Snapshot
-	plan     []byte
+	plan     fleet.Plan // empty where the snapshot was not kept
 }
 
 type alertRow struct {
@@ -102,13 +103,21 @@ func newDatabase(deployment string) *database {
 	}
 }
 
+// clone is a copy that lives on beside d.
 func (d *database) clone() *database {
+	c := d.fork()
+	c.ticks, c.lines, c.samples = slices.Clip(d.ticks), slices.Clip(d.lines), slices.Clip(d.samples)
+	return c
+}
+
+// fork is a copy that takes d's place, or is thrown away: what is only ever added to is shared.
+func (d *database) fork() *database {
 	c := *d
-	c.ticks, c.lines, c.samples = slices.Clone(d.ticks), slices.Clone(d.lines), slices.Clone(d.samples)
 	c.workers, c.machines, c.intents = maps.Clone(d.workers), maps.Clone(d.machines), maps.Clone(d.intents)
 	c.spans, c.sightings, c.bills = slices.Clone(d.spans), slices.Clone(d.sightings), slices.Clone(d.bills)
 	c.coolOffs, c.quotes, c.assigned = maps.Clone(d.coolOffs), maps.Clone(d.quotes), maps.Clone(d.assigned)
-	c.requests, c.alerts, c.waiting = slices.Clone(d.requests), slices.Clone(d.alerts), slices.Clone(d.waiting)
+	c.requests, c.alerts = slices.Clone(d.requests), slices.Clone(d.alerts)
+	c.all, c.waiting = slices.Clone(d.all), slices.Clone(d.waiting)
 	c.jobs, c.attempts = maps.Clone(d.jobs), maps.Clone(d.attempts)
 	return &c
 }
@@ -161,15 +170,14 @@ func (d *database) giveBack(worker string, which func(jobRow) bool) int {
 	return n
 }
 
-// inHand are the jobs of a worker, sorted.
+// inHand are the jobs of a worker, oldest first.
 func (d *database) inHand(worker string) []string {
 	var out []string
-	for id, j := range d.jobs {
-		if j.Status == jobProcessing && j.ClaimedBy == worker {
+	for _, id := range d.waiting {
+		if j := d.jobs[id]; j.Status == jobProcessing && j.ClaimedBy == worker {
 			out = append(out, id)
 		}
 	}
-	slices.Sort(out)
 	return out
 }
 

@@ -54,12 +54,12 @@ var callFaults = map[string]float64{
 var allHappenings = []string{
 	"interrupt", "silence", "silence_all", "queue_poisoned", "provider_down", "config_older", "config_broken", "config_missing",
 	"config_vps_only", "config_changed", "config_disabled", "config_unhonoured", "restore", "swap", "no_capacity", "slow_boot", "no_boot",
-	"request_drain", "request_adopt", "request_resume", "foreign_machine", "poison_job", "late_bill",
+	"request_drain", "request_adopt", "request_resume", "foreign_machine", "poison_job", "late_bill", "hidden",
 }
 
 func generate(r *rand.Rand) setting {
 	s := setting{
-		start: time.Duration(r.IntN(24*3600)) * time.Second, length: time.Duration(15+r.IntN(30)) * time.Minute, quiet: 60 + r.IntN(120),
+		start: time.Duration(r.IntN(24*3600)) * time.Second, length: time.Duration(8+r.IntN(20)) * time.Minute, quiet: 40 + r.IntN(80),
 		rates: map[string]float64{}, reconcileEvery: 5 + r.IntN(10),
 	}
 	s.clouds = generateClouds(r)
@@ -170,7 +170,21 @@ func generateConfig(r *rand.Rand, clouds []sim.Cloud) fleet.Config {
 	if r.IntN(20) == 0 {
 		c.Mode = fleet.VPSOnly
 	}
+	if len(clouds) > 1 { // one provider is asked for quotes, the prices of the other are the config's
+		c.Prices = staticPrices(clouds[1])
+	}
 	return c
+}
+
+func staticPrices(cl sim.Cloud) (out []fleet.Price) {
+	for _, size := range sizes {
+		for _, m := range []fleet.Market{fleet.OnDemand, fleet.Spot} {
+			if price, ok := cl.Prices[sim.Key(size, m)]; ok {
+				out = append(out, fleet.Price{Provider: cl.Provider, Type: size, Market: m, Price: price})
+			}
+		}
+	}
+	return out
 }
 
 // generateLimits are loose in most worlds, and tight enough to matter in the others.
@@ -185,7 +199,7 @@ func generateLimits(r *rand.Rand) fleet.Limits {
 
 func generatePool(r *rand.Rand, queue string, providers []fleet.Provider) fleet.Pool {
 	p := fleet.Pool{
-		Name: queue, Enabled: r.IntN(12) > 0, Automatic: r.IntN(12) > 0, Urgency: r.IntN(3), MinReady: r.IntN(8) / 7, MaxWorkers: 2 + r.IntN(5),
+		Name: queue, Enabled: r.IntN(30) > 0, Automatic: r.IntN(30) > 0, Urgency: r.IntN(3), MinReady: r.IntN(8) / 7, MaxWorkers: 2 + r.IntN(5),
 		UpCooldown: fleet.Seconds(r.IntN(3) * 60), DownCooldown: fleet.Seconds(r.IntN(3) * 60), IdleMinutes: 1 + r.IntN(4),
 		DrainTimeout: fleet.Seconds(60 + 60*r.IntN(4)), OnIdle: fleet.TerminateIdle, MaxSuspended: 2, MaxSuspendedFor: 1200, Cheapest: r.IntN(2) == 0,
 	}
@@ -218,6 +232,11 @@ func generatePool(r *rand.Rand, queue string, providers []fleet.Provider) fleet.
 
 // happen lets something come over the world: mostly work.
 func (x *trial) happen() {
+	if slices.Contains(x.s.happenings, "request_resume") && x.chance(0.3) && x.befall("request_resume") {
+		x.seen.fault("request_resume")
+		x.log("*** request_resume")
+		return
+	}
 	if len(x.s.happenings) == 0 || x.chance(0.5) {
 		x.arrive()
 		return
@@ -265,6 +284,13 @@ func (x *trial) befall(name string) bool {
 		}
 		x.w.Interrupt(m)
 		x.checks.interrupted[m] = true
+	case "hidden":
+		m := x.anyMachine()
+		if m == "" {
+			return false
+		}
+		x.w.Hide(m, time.Duration(1+x.rng.IntN(8))*time.Minute)
+		x.checks.amnesia = true // nobody can count what is not shown
 	case "silence":
 		if a := x.w.Agents(); len(a) > 0 {
 			x.w.Silence(a[x.rng.IntN(len(a))], time.Duration(1+x.rng.IntN(10))*time.Minute)

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -73,7 +72,8 @@ func (s *Store) Snapshot(ctx context.Context, tick string) (out fleet.Snapshot, 
 	err = s.look(ctx, "snapshot", func(d *database) {
 		for _, t := range d.ticks {
 			if t.ID == tick && t.snapshot != nil {
-				out, plan, found = *t.snapshot, bytes.Clone(t.plan), true
+				out, found = *t.snapshot, true
+				plan, _ = json.Marshal(t.plan)
 			}
 		}
 	})

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -68,7 +67,7 @@ func (w *World) finish(t *txn, p fleet.Plan, r fleet.Record, v Verdict) error {
 	case v.Effect && !w.holds(t):
 		return fmt.Errorf("commit: %w: the transaction idled for too long", fleet.ErrUnavailable)
 	case v.Effect:
-		next := w.db.clone()
+		next := w.db.fork()
 		if err := next.apply(p, r); err != nil {
 			return fmt.Errorf("write plan: %w", err)
 		}
@@ -111,7 +110,8 @@ func (d *database) apply(p fleet.Plan, r fleet.Record) error {
 	}
 	d.requests = slices.DeleteFunc(slices.Clone(d.requests), func(q fleet.Request) bool { return slices.Contains(p.Taken, q.ID) })
 	d.applyAlerts(p.Alerts)
-	return d.applyRecord(p, r)
+	d.applyRecord(p, r)
+	return nil
 }
 
 func (d *database) applyIntents(intents []fleet.Intent) error {
@@ -187,11 +187,7 @@ func (d *database) applyAlerts(alerts []fleet.Alert) {
 	slices.SortStableFunc(d.alerts, func(a, b alertRow) int { return a.At.Compare(b.At) })
 }
 
-func (d *database) applyRecord(p fleet.Plan, r fleet.Record) error {
-	plan, err := json.Marshal(p)
-	if err != nil {
-		return fmt.Errorf("encode plan: %w", err)
-	}
+func (d *database) applyRecord(p fleet.Plan, r fleet.Record) {
 	if r.Config != nil && !r.Config.Modified.Before(d.configAt) {
 		d.configAt, d.lastGood = r.Config.Modified, slices.Clone(r.Config.Bytes)
 	}
@@ -204,20 +200,22 @@ func (d *database) applyRecord(p fleet.Plan, r fleet.Record) error {
 		}
 	}
 	id := fleet.ID(d.deployment, string(p.Function), p.Due.Format(time.RFC3339Nano))
-	t := tickRow{snapshot: r.Snapshot, plan: plan, TickRecord: fleet.TickRecord{
+	t := tickRow{snapshot: r.Snapshot, TickRecord: fleet.TickRecord{
 		ID: id, Function: p.Function, Due: p.Due, At: p.Now, Changed: r.Snapshot != nil, Spend: p.Spend,
 	}}
+	if r.Snapshot != nil {
+		t.plan = p
+	}
 	for _, l := range r.Lines {
-		d.lines = append(slices.Clip(d.lines), fleet.LineRecord{Line: l, Tick: id, At: p.Now})
+		d.lines = append(d.lines, fleet.LineRecord{Line: l, Tick: id, At: p.Now})
 		if l.Event == "tick" {
 			t.Message = l.Message
 		}
 	}
-	d.ticks = append(slices.Clip(d.ticks), t)
+	d.ticks = append(d.ticks, t)
 	if r.Samples != nil {
-		d.samples = append(slices.Clip(d.samples), fleet.Sample{At: p.Now, Queues: r.Samples})
+		d.samples = append(d.samples, fleet.Sample{At: p.Now, Queues: r.Samples})
 	}
-	return nil
 }
 
 // Begin implements fleet.Store.

@@ -37,8 +37,10 @@ type trial struct {
 	ended   []ended
 	calm    bool
 	closed  bool
+	parsed  map[string]fleet.Config
 
 	ticks    int
+	failing  int // calm ticks in a row
 	running  map[string]*process
 	nextTick time.Time
 	nextWord time.Time // of the next happening
@@ -75,7 +77,7 @@ type ended struct {
 func newTrial(seed uint64, seen *coverage, trace func(string, ...any)) *trial {
 	x := &trial{
 		seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), seen: seen, trace: trace,
-		running: map[string]*process{}, down: map[string]time.Time{},
+		running: map[string]*process{}, down: map[string]time.Time{}, parsed: map[string]fleet.Config{},
 	}
 	x.s = generate(x.rng)
 	return x
@@ -119,12 +121,18 @@ func configBytes(c fleet.Config) []byte {
 	return b
 }
 
-// parse reads what configBytes wrote; a config that says it is not JSON is broken.
-func parse(name string, b []byte) (fleet.Config, error) {
+// parse reads what configBytes wrote, each once.
+func (x *trial) parse(name string, b []byte) (fleet.Config, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if c, ok := x.parsed[string(b)]; ok {
+		return c, nil
+	}
 	var c fleet.Config
 	if err := json.Unmarshal(b, &c); err != nil {
 		return c, fmt.Errorf("%s: %w", name, err)
 	}
+	x.parsed[string(b)] = c
 	return c, nil
 }
 
@@ -255,6 +263,17 @@ func (x *trial) release(p *pending) {
 	p.out <- v
 }
 
+// weight makes crashes likelier at calls that are rarer and matter more.
+func weight(op sim.Op) float64 {
+	switch op {
+	case sim.OpLaunch, sim.OpResume, sim.OpSuspend, sim.OpTerminate, sim.OpBegin, sim.OpSettle:
+		return 8
+	case sim.OpCommit, sim.OpSend, sim.OpSent, sim.OpCharges, sim.OpQuote:
+		return 3
+	}
+	return 1
+}
+
 func verdictText(v sim.Verdict) string {
 	switch {
 	case v.Crash && v.Effect:
@@ -282,7 +301,8 @@ func (x *trial) verdict(p *pending) sim.Verdict {
 		}
 		return sim.Fail(context.DeadlineExceeded)
 	}
-	if x.chance(x.s.rates["crash"]) {
+	if x.chance(x.s.rates["crash"] * weight(op)) {
+		x.seen.fault("crash")
 		if x.chance(0.5) {
 			return sim.CrashAfter()
 		}
@@ -437,7 +457,7 @@ func (x *trial) world(p *sim.Process) tick.World {
 		}
 	}
 	return tick.World{
-		Name: "sim", Places: x.s.places, Objects: p.Objects(), Parse: parse,
+		Name: "sim", Places: x.s.places, Objects: p.Objects(), Parse: x.parse,
 		Queues: map[fleet.SourceKind]fleet.Queues{fleet.SourceRedis: p.Redis(), fleet.SourcePostgres: p.Table()},
 		Clouds: clouds, Billing: p.Billing(), Alerters: []fleet.Alerter{p.Alerter()}, Store: p.Store(),
 		Limit: limit, MinInterval: 60,

@@ -92,17 +92,26 @@ func (d *database) inFlight(intent string) bool {
 // newRow is the row of a machine of which nobody has told yet.
 func (d *database) newRow(r Registration, now time.Time) workerRow {
 	m := fleet.Machine{ID: r.Machine, Zone: r.Zone, Type: r.Type, Market: r.Market, Tags: fleet.Tags{Spec: r.Spec, Expires: r.Expires}}
-	if in, ok := d.intents[r.Intent]; ok && len(in.Attempts) > 0 && in.Kind == fleet.KindLaunch {
-		return workerRow{Worker: launchedWorker(d.deployment, in.Intent, answering(in.Intent, r.Type, r.Market), r.Place, m, now)}
+	in, launched := d.intents[r.Intent]
+	if launched && len(in.Attempts) > 0 && in.Kind == fleet.KindLaunch {
+		return d.answers(in, workerRow{Worker: launchedWorker(d.deployment, in.Intent, answering(in.Intent, r.Type, r.Market), r.Place, m, now)}, now)
 	}
 	offer := fleet.Offer{Place: r.Place, Zone: r.Zone, Type: r.Type, Market: r.Market}
 	price := d.quotes[offer.Key()].Price
 	offer.Zone = ""
-	return workerRow{Worker: fleet.Worker{
+	return d.answers(in, workerRow{Worker: fleet.Worker{
 		ID: fleet.ID(d.deployment, r.Place.String(), r.Machine), Pool: r.Pool, Place: r.Place, Zone: r.Zone, Machine: r.Machine,
 		Type: r.Type, Market: r.Market, Intent: r.Intent, Spec: r.Spec, Price: max(price, d.quotes[offer.Key()].Price),
 		Status: fleet.Provisioning, CostFrom: now, BootAt: now, Expires: r.Expires,
-	}}
+	}}, now)
+}
+
+// answers drains a machine of a launch that has as many as it asked for.
+func (d *database) answers(in intentRow, row workerRow, now time.Time) workerRow {
+	if in.Kind == fleet.KindLaunch && d.bound(in.ID) >= in.Count {
+		row.Status, row.DrainAt, row.DrainWhy = fleet.Draining, now, fleet.DrainSurplus{}.Code()
+	}
+	return row
 }
 
 func (d *database) queuesOf(pool string) []string {
