@@ -55,6 +55,15 @@ func firstDifference(got, want string) string {
 
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
+	b, err := json.MarshalIndent(reflected(t), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(b, '\n')
+}
+
+func reflected(t *testing.T) *jsonschema.Schema {
+	t.Helper()
 	r := &jsonschema.Reflector{ExpandedStruct: true, Anonymous: true, RequiredFromJSONSchemaTags: true, Mapper: scalar}
 	if err := r.AddGoComments("sluice/core/config", "./"); err != nil {
 		t.Fatal(err)
@@ -68,11 +77,7 @@ func generateSchema(t *testing.T) []byte {
 	for _, d := range s.Definitions {
 		finish(d)
 	}
-	b, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append(b, '\n')
+	return s
 }
 
 // onTheirOwnPath undoes that the reflector appends the folder to the package's path.
