@@ -41,9 +41,9 @@ const (
 	lockIntent = "SELECT state FROM sluice_intents WHERE id = $1::uuid FOR UPDATE"
 
 	// bornWorkers are the rows of machines that a launch answered with.
-	bornWorkers = `INSERT INTO workers AS w (pool, queues, provider, scope, zone, machine_id, instance_type, market, intent_id, spec_hash,
+	bornWorkers = `INSERT INTO workers AS w (id, pool, queues, provider, scope, zone, machine_id, instance_type, market, intent_id, spec_hash,
 		cost_per_hour_micros, cost_per_hour_cents, min_charge_seconds, status, cost_from, boot_at, expires_at, changed_at, created_at)
-		SELECT i.pool, ARRAY(SELECT q ->> 'name' FROM jsonb_array_elements(sluice_assignment(i.pool) -> 'queues') q),
+		SELECT gen_random_uuid(), i.pool, ARRAY(SELECT q ->> 'name' FROM jsonb_array_elements(sluice_assignment(i.pool) -> 'queues') q),
 		a.launch -> 'offer' ->> 'provider', coalesce(a.launch -> 'offer' ->> 'scope', ''), coalesce(nullif(m ->> 'zone', ''), i.zone),
 		m ->> 'id', coalesce(nullif(m ->> 'type', ''), i.type), coalesce(nullif(m ->> 'market', ''), i.market), a.intent, coalesce(i.spec, ''),
 		i.price, i.price / 10000.0, i.min_charge, 'provisioning', i.first_at, i.first_at, coalesce((m -> 'tags' ->> 'expires')::timestamptz, i.expires), sluice_clock(), sluice_clock()

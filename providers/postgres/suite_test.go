@@ -132,6 +132,7 @@ func (w *workers) Job(ctx context.Context, id string) (r fleettest.JobRow, err e
 type proxy struct {
 	url  string
 	mode atomic.Int32
+	stop func() // refuses new connections and ends those that are there
 }
 
 const (
@@ -164,13 +165,25 @@ func startProxy(t *testing.T, server string) *proxy {
 	q := u.Query()
 	q.Set("sslmode", "disable") // the proxy must be able to read
 	u.RawQuery = q.Encode()
-	p := &proxy{url: u.String()}
+	var mu sync.Mutex
+	var open []net.Conn
+	p := &proxy{url: u.String(), stop: func() {
+		_ = l.Close()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range open {
+			_ = c.Close()
+		}
+	}}
 	go func() {
 		for {
 			client, err := l.Accept()
 			if err != nil {
 				return
 			}
+			mu.Lock()
+			open = append(open, client)
+			mu.Unlock()
 			go p.serve(client, target)
 		}
 	}()

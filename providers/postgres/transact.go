@@ -32,7 +32,7 @@ func (d *DB) Transact(ctx context.Context, decide func(fleet.Memory) (fleet.Plan
 		return err
 	}
 	defer conn.Release()
-	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite})
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 	if err != nil {
 		return explain("begin tick", err)
 	}

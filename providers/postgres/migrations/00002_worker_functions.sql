@@ -129,9 +129,9 @@ BEGIN
         RETURN;
     END IF;
     IF w.id IS NULL THEN
-        INSERT INTO workers AS k (pool, provider, scope, zone, machine_id, instance_type, market, intent_id, spec_hash, status,
+        INSERT INTO workers AS k (id, pool, provider, scope, zone, machine_id, instance_type, market, intent_id, spec_hash, status,
             cost_per_hour_micros, cost_per_hour_cents, min_charge_seconds, cost_from, boot_at, expires_at, changed_at, draining_at, drain_why)
-        SELECT coalesce(i.pool, sluice_register.pool), sluice_register.provider, coalesce(sluice_register.scope, ''),
+        SELECT gen_random_uuid(), coalesce(i.pool, sluice_register.pool), sluice_register.provider, coalesce(sluice_register.scope, ''),
                coalesce(nullif(sluice_register.zone, ''), i.zone, ''), sluice_register.machine,
                coalesce(sluice_register.type, i.type, ''), coalesce(sluice_register.market, i.market, ''),
                sluice_register.intent, coalesce(sluice_register.spec, i.spec, ''), CASE WHEN surplus THEN 'draining' ELSE 'provisioning' END,
@@ -451,8 +451,8 @@ CREATE FUNCTION sluice_enqueue(
     queue text, payload jsonb, priority integer DEFAULT 5, due timestamptz DEFAULT NULL,
     user_id text DEFAULT NULL, market text DEFAULT NULL, class text DEFAULT NULL) RETURNS uuid
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-    INSERT INTO processing_jobs (queue, payload, priority, due_at, user_id, market, class, created_at, relist)
-    SELECT $1, $2, $3, $4, (jsonb_populate_record(NULL::processing_jobs, jsonb_build_object('user_id', $5))).user_id, $6, $7,
+    INSERT INTO processing_jobs (id, queue, payload, priority, due_at, user_id, market, class, created_at, relist)
+    SELECT gen_random_uuid(), $1, $2, $3, $4, (jsonb_populate_record(NULL::processing_jobs, jsonb_build_object('user_id', $5))).user_id, $6, $7,
            sluice_clock(), sluice_in_redis($1)
     RETURNING id
 $$;
