@@ -14,7 +14,7 @@ func (d *decision) drains() {
 			continue
 		}
 		switch {
-		case w.Status == fleet.Draining && w.was == fleet.Draining:
+		case w.Status == fleet.Draining && w.was == fleet.Draining && w.DrainAt.Before(d.now):
 			d.drained(w)
 		case w.Status == fleet.Suspended && w.was == fleet.Suspended:
 			d.suspended(w)
