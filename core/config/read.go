@@ -75,7 +75,12 @@ func (r *reader) value(p path) (*node, error) {
 		return r.object(p)
 	case '[':
 		return r.list(p)
+	default:
+		return r.scalar()
 	}
+}
+
+func (r *reader) scalar() (*node, error) {
 	n := &node{at: r.start()}
 	v, err := r.dec.ReadValue()
 	if err != nil {

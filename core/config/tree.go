@@ -80,15 +80,6 @@ func (n *node) set(name string, v *node) {
 	n.members = append(n.members, member{name: name, at: v.at, value: v})
 }
 
-func (n *node) remove(name string) {
-	for i := range n.members {
-		if n.members[i].name == name {
-			n.members = append(n.members[:i], n.members[i+1:]...)
-			return
-		}
-	}
-}
-
 // object gets a member that is an object, made where it is missing.
 func (n *node) object(name string) *node {
 	if v := n.get(name); v != nil {
