@@ -1,9 +1,11 @@
 package sim_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing/synctest"
 	"time"
 
@@ -41,29 +43,29 @@ func (x *trial) calmDown() {
 func (x *trial) settle() {
 	x.mu.Lock()
 	x.calm = true
-	waiting := x.waiting
-	x.waiting = nil
 	x.mu.Unlock()
-	slices.SortFunc(waiting, func(a, b *pending) int { return compareKeys(a, b) })
-	for _, p := range waiting {
-		v := x.s.poison.verdict(p.call)
-		if p.call.Ctx.Err() != nil {
-			v = sim.Fail(p.call.Ctx.Err())
-		}
-		p.out <- v
-		synctest.Wait()
-		x.observe()
+	for synctest.Wait(); x.letGo(); synctest.Wait() {
 	}
+	x.observe()
 }
 
-func compareKeys(a, b *pending) int {
-	switch {
-	case a.call.Key() < b.call.Key():
-		return -1
-	case a.call.Key() > b.call.Key():
-		return 1
+// letGo answers the first call that waits; false where none does.
+func (x *trial) letGo() bool {
+	x.mu.Lock()
+	if len(x.waiting) == 0 {
+		x.mu.Unlock()
+		return false
 	}
-	return 0
+	slices.SortStableFunc(x.waiting, func(a, b *pending) int { return cmp.Compare(a.call.Key(), b.call.Key()) })
+	p := x.waiting[0]
+	x.waiting = x.waiting[1:]
+	x.mu.Unlock()
+	v := x.s.poison.verdict(p.call)
+	if err := p.call.Ctx.Err(); err != nil {
+		v = sim.Fail(err)
+	}
+	p.out <- v
+	return true
 }
 
 // heal mends all but the poison.
@@ -115,8 +117,17 @@ func (x *trial) calmTick(f entry) {
 	x.ticks++
 	name := fmt.Sprintf("calm-%03d", x.ticks)
 	p := x.w.Process(name)
-	r, err := f(context.Background(), x.world(p), x.nextTick.Add(x.s.databaseAhead))
-	e := ended{name, r, err}
+	due := x.nextTick.Add(x.s.scheduleAhead)
+	var e ended
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		r, err := f(context.Background(), x.world(p), due)
+		e = ended{name, r, err}
+	})
+	for synctest.Wait(); x.letGo(); synctest.Wait() {
+	}
+	wg.Wait()
+	err := e.err
 	x.log("%s: %s", name, outcomeText(e))
 	if x.failing++; err == nil {
 		x.failing = 0
@@ -141,18 +152,29 @@ func (x *trial) agentsUntil(until time.Time) {
 	}
 }
 
-// unfinished says which work is left.
-func (x *trial) unfinished() string {
+// open is how many jobs are neither done nor dead.
+func (x *trial) open() int {
 	n := 0
 	for _, j := range x.w.Jobs() {
-		if j.Queue != x.s.poison.queue && (j.Status == "queued" || j.Status == "processing") {
+		if j.Status == "queued" || j.Status == "processing" {
 			n++
+		}
+	}
+	return n
+}
+
+// unfinished says which work is left.
+func (x *trial) unfinished() string {
+	n, first := 0, sim.JobState{}
+	for _, j := range x.w.Jobs() {
+		if j.Queue != x.s.poison.queue && (j.Status == "queued" || j.Status == "processing") {
+			n, first = n+1, j
 		}
 	}
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d jobs are neither done nor dead", n, len(x.w.Jobs()))
+	return fmt.Sprintf("%d of %d jobs are neither done nor dead, one is %+v", n, len(x.w.Jobs()), first)
 }
 
 // capable says that there is somebody who must work everything off: a VPS, or clouds that every rule allows.
@@ -164,7 +186,7 @@ func (x *trial) capable() bool {
 	if c.Mode == fleet.VPSOnly || c.Limits.Hourly < 60*fleet.Cent || c.Limits.Daily < fleet.Unit || x.s.poison.provider != "" || x.w.Database().Override != nil {
 		return false
 	}
-	return !slices.ContainsFunc(c.Pools, func(p fleet.Pool) bool { return !x.serves(p) })
+	return len(c.Pools) == 1 && x.serves(c.Pools[0]) // with more, the floors of one may leave no room for another
 }
 
 // serves says that a pool would start a machine for a single job, sooner or later.
@@ -197,10 +219,19 @@ func (x *trial) empty() {
 	c := x.s.config
 	c.Mode = fleet.VPSOnly
 	x.w.SetConfig(configBytes(c))
-	x.minutes(allGone, func() bool { return x.left() == "" && len(x.w.Database().Intents) == 0 })
+	x.minutes(allGone, func() bool { return x.left() == "" && x.forgotten() })
+	if x.failed == "" && x.s.poison.provider == "" && !x.forgotten() {
+		x.fail("progress: %s after the last machine ended the database still has %s", allGone, text(x.w.Database().Workers))
+	}
 	if left := x.left(); left != "" && x.failed == "" {
 		x.fail("invariant 4: %s after %s without work, faults or permission", left, allGone)
 	}
+}
+
+// forgotten says that the database knows of nothing that costs any more.
+func (x *trial) forgotten() bool {
+	m := x.w.Database()
+	return len(m.Intents)+len(m.Sightings) == 0 && !slices.ContainsFunc(m.Workers, fleet.Worker.Cloud)
 }
 
 func (x *trial) left() string {

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -256,6 +257,9 @@ func reasons(p fleet.Plan) (out []fleet.Reason) {
 func (c *checks) seen(p fleet.Plan) {
 	for _, r := range reasons(p) {
 		c.x.seen.reason(r.Code())
+	}
+	for _, w := range p.Adopted {
+		c.x.seen.reason(cmp.Or(w.DrainWhy, fleet.Adopted{}.Code()))
 	}
 }
 

@@ -22,8 +22,9 @@ type setting struct {
 	places         []fleet.Place // for the expiry step
 	unlinked       []string
 	vps            int
-	databaseAhead  time.Duration
-	reconcileEvery int // minutes
+	databaseAhead  time.Duration // of the clouds, which keep time too
+	scheduleAhead  time.Duration // of the function's host, whose clock may be anything
+	reconcileEvery int           // minutes
 	rates          map[string]float64
 	happenings     []string
 	poison         poison // what stays broken to the end
@@ -66,7 +67,8 @@ func generate(r *rand.Rand) setting {
 	s.config = generateConfig(r, s.clouds)
 	s.vps = min(r.IntN(4), 2)
 	if r.IntN(3) == 0 {
-		s.databaseAhead = time.Duration(r.IntN(7200)-3600) * time.Second
+		s.databaseAhead = time.Duration(r.IntN(120)-60) * time.Second
+		s.scheduleAhead = time.Duration(r.IntN(7200)-3600) * time.Second
 	}
 	if r.IntN(2) == 0 {
 		for _, p := range s.config.Providers {
@@ -126,12 +128,12 @@ func generateClouds(r *rand.Rand) []sim.Cloud {
 			Jitter: time.Duration(r.IntN(60)) * time.Second, Ending: time.Duration(r.IntN(90)) * time.Second, Quota: 20,
 			Keeps: time.Duration(r.IntN(2)) * 10 * time.Minute, Prices: map[string]fleet.Money{}, Capacity: map[string]int{},
 			Traits: fleet.Traits{
-				Idempotent: r.IntN(2) == 0, Visibility: fleet.Seconds(r.IntN(3) * 30), MinCharge: fleet.Seconds(r.IntN(2) * 60),
-				MaxBatch: 1 + r.IntN(3), Suspends: r.IntN(2) == 0, BoundsLifetime: r.IntN(2) == 0,
+				Idempotent: r.IntN(2) == 0, Visibility: fleet.Seconds(r.IntN(3) * 30), MinCharge: []fleet.Seconds{0, 60, 600}[r.IntN(3)],
+				MaxBatch: 1 + r.IntN(3), Suspends: r.IntN(3) > 0, BoundsLifetime: r.IntN(2) == 0,
 			},
 		}
 		if r.IntN(3) == 0 {
-			c.Ahead = time.Duration(r.IntN(600)-300) * time.Second
+			c.Ahead = time.Duration(r.IntN(240)-120) * time.Second
 		}
 		for n, size := range sizes {
 			c.Prices[sim.Key(size, fleet.Spot)] = fleet.Money(2+3*n+r.IntN(3)) * fleet.Cent
@@ -203,7 +205,7 @@ func generatePool(r *rand.Rand, queue string, providers []fleet.Provider) fleet.
 		UpCooldown: fleet.Seconds(r.IntN(3) * 60), DownCooldown: fleet.Seconds(r.IntN(3) * 60), IdleMinutes: 1 + r.IntN(4),
 		DrainTimeout: fleet.Seconds(60 + 60*r.IntN(4)), OnIdle: fleet.TerminateIdle, MaxSuspended: 2, MaxSuspendedFor: 1200, Cheapest: r.IntN(2) == 0,
 	}
-	if r.IntN(3) == 0 {
+	if r.IntN(2) == 0 {
 		p.OnIdle = fleet.SuspendIdle
 	}
 	if r.IntN(2) == 0 {
@@ -249,6 +251,9 @@ func (x *trial) happen() {
 }
 
 func (x *trial) arrive() {
+	if x.open() > 25 {
+		return // nobody could work that off
+	}
 	q := x.s.config.Queues[x.rng.IntN(len(x.s.config.Queues))].Name
 	n := 1 + x.rng.IntN(8)
 	x.log("%d jobs for %s", n, q)

@@ -158,7 +158,7 @@ func (x *trial) gate(c sim.Call) sim.Verdict {
 		x.mu.Unlock()
 		return sim.Fail(sim.ErrCrashed)
 	}
-	if x.calm {
+	if x.calm && !parallel(c.Op) {
 		x.mu.Unlock()
 		return x.s.poison.verdict(c)
 	}
@@ -166,6 +166,15 @@ func (x *trial) gate(c sim.Call) sim.Verdict {
 	x.waiting = append(x.waiting, p)
 	x.mu.Unlock()
 	return <-p.out
+}
+
+// parallel: a tick makes several of these at once, and their order matters.
+func parallel(op sim.Op) bool {
+	switch op {
+	case sim.OpBegin, sim.OpLaunch, sim.OpResume, sim.OpSuspend, sim.OpTerminate, sim.OpSettle:
+		return true
+	}
+	return false
 }
 
 // faults is the first part: things happen, calls interleave and fail.
@@ -266,7 +275,9 @@ func (x *trial) release(p *pending) {
 // weight makes crashes likelier at calls that are rarer and matter more.
 func weight(op sim.Op) float64 {
 	switch op {
-	case sim.OpLaunch, sim.OpResume, sim.OpSuspend, sim.OpTerminate, sim.OpBegin, sim.OpSettle:
+	case sim.OpResume, sim.OpSuspend:
+		return 25
+	case sim.OpLaunch, sim.OpTerminate, sim.OpBegin, sim.OpSettle:
 		return 8
 	case sim.OpCommit, sim.OpSend, sim.OpSent, sim.OpCharges, sim.OpQuote:
 		return 3
@@ -442,7 +453,7 @@ func (x *trial) start(f entry, due time.Time) {
 	x.running[name] = p
 	x.log("%s starts, due %s", name, due.UTC().Format("15:04:05"))
 	go func() {
-		r, err := f(context.Background(), x.world(p.Process), due.Add(x.s.databaseAhead))
+		r, err := f(context.Background(), x.world(p.Process), due.Add(x.s.scheduleAhead))
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.ended = append(x.ended, ended{name, r, err})
