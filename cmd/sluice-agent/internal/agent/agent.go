@@ -176,7 +176,7 @@ func (a *agent) register(ctx context.Context) error {
 	}
 	a.reached("register")
 	if s.Wait {
-		a.say("register", "not taken in yet, trying again")
+		a.say("register", "not taken in yet, trying again", nil)
 		return nil
 	}
 	if s.Worker != a.worker {
@@ -284,11 +284,18 @@ func jitter(d time.Duration) time.Duration {
 	return d/2 + rand.N(d+1)
 }
 
+const unanswered = "the database did not answer"
+
 // say logs a state once, until it changes.
-func (a *agent) say(about, what string) {
-	if a.said[about] != what {
-		a.said[about] = what
-		a.log().Warn(what, "about", about)
+func (a *agent) say(about, what string, err error) {
+	log := a.log().With("about", about)
+	text := what
+	if err != nil {
+		log, text = log.With("error", err.Error()), what+err.Error()
+	}
+	if a.said[about] != text {
+		a.said[about] = text
+		log.Warn(what)
 	}
 }
 
@@ -310,7 +317,7 @@ func (a *agent) missed(about string, err error) error {
 		a.away += min(time.Since(a.tried), most)
 	}
 	a.tried = time.Now()
-	a.say(about, err.Error())
+	a.say(about, unanswered, err)
 	if limit := a.rules.LostDatabase.Duration(); a.away > limit && a.Identity.Provider != fleet.VPS {
 		return fmt.Errorf("%w: more than %v: %w", ErrLostDatabase, limit, err)
 	}

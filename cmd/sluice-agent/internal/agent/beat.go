@@ -14,7 +14,7 @@ func (a *agent) heartbeat(ctx context.Context) error {
 	defer cancel()
 	s, err := a.Database.Heartbeat(call, a.worker, a.Sample(call))
 	if errors.Is(err, fleet.ErrNotFound) {
-		a.say("heartbeat", "the database does not know this worker, registering again")
+		a.say("heartbeat", "the database does not know this worker, registering again", nil)
 		return a.register(ctx)
 	}
 	if err != nil {
@@ -44,7 +44,7 @@ func (a *agent) acknowledge(ctx context.Context) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := a.Database.Drained(call, a.worker); err != nil {
-		a.say("drain", err.Error()) // the next heartbeat tries again
+		a.say("drain", unanswered, err) // the next heartbeat tries again
 		return
 	}
 	a.acked = true
@@ -61,7 +61,7 @@ func (a *agent) obey(rules *fleet.Assignment) {
 	a.queues = map[string]fleet.Queue{}
 	for _, q := range a.rules.Queues {
 		if len(q.Run.Command) == 0 {
-			a.say("queue "+q.Name, "this queue has no run.command: its jobs are left to others")
+			a.say("queue "+q.Name, "this queue has no run.command: its jobs are left to others", nil)
 			continue
 		}
 		a.queues[q.Name] = q

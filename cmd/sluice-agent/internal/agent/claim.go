@@ -58,7 +58,7 @@ func (a *agent) claimSome(ctx context.Context, queues []string, n int) bool {
 	begun := time.Now()
 	jobs, err := a.Database.Claim(call, a.worker, queues, n)
 	if err != nil {
-		a.say("claim", err.Error())
+		a.say("claim", unanswered, err)
 		return false
 	}
 	delete(a.said, "claim")
