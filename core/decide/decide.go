@@ -33,6 +33,9 @@ func Decide(s fleet.Snapshot) fleet.Plan {
 	}
 	d.recover()
 	d.drains()
+	for _, p := range d.pools {
+		d.keep(p.fold)
+	}
 	return d.close()
 }
 
@@ -90,6 +93,7 @@ type pool struct {
 	memory     fleet.PoolMemory
 	specs      map[string]bool
 	plan       *fleet.PoolPlan
+	fold       *fold
 	launches   []*intent    // open or abandoned
 	ordinal    int          // of the next launch intent
 	hold       fleet.Reason // a queue could not be read

@@ -122,8 +122,7 @@ func (d *decision) decide(p *pool) {
 	p.lostWanted = d.stillWanted(f)
 	d.grow(f)
 	d.shrink(f, idle)
-	p.plan.Want = f.want
-	d.keep(f)
+	p.plan.Want, p.fold = f.want, f
 }
 
 // hybrid is what would be wanted if nothing but the mode and the override were lifted.
@@ -433,6 +432,9 @@ func (d *decision) whyKept(f *fold, w *worker) fleet.Reason {
 	switch {
 	case w.ending != nil:
 		return fleet.KeptEnding{Intent: w.ending.ID}
+	case w.resuming != nil:
+		gone := d.now.Sub(w.resuming.Created)
+		return fleet.KeptBooting{ForS: seconds(gone), LeftS: ceilSeconds(bootLimit(d.s.Config, f.memory) - gone)}
 	case w.Status == fleet.Suspended:
 		return fleet.KeptSuspended{ForS: seconds(d.now.Sub(w.Changed))}
 	case w.Status == fleet.Draining:
@@ -448,8 +450,8 @@ func (d *decision) whyKept(f *fold, w *worker) fleet.Reason {
 	if why := d.keptFor(f, w); why != nil {
 		return why
 	}
-	if left := d.coolingDown(f); left > 0 && f.floor < f.plan.Have {
-		return fleet.KeptCooldown{LeftS: left}
+	if f.floor < f.want {
+		return fleet.KeptCooldown{LeftS: cmp.Or(d.coolingDown(f), f.DownCooldown)} // it may go, but one goes at a time
 	}
 	return fleet.KeptWanted{Want: f.want}
 }

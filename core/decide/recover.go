@@ -83,8 +83,14 @@ func (d *decision) bind(in *intent, f found) {
 	case in.Bound >= in.Count:
 		w.Status, w.DrainAt, w.DrainWhy = fleet.Draining, d.now, fleet.DrainSurplus{}.Code()
 	}
-	in.Bound++
 	d.adopt(w, "listed")
+	switch w.DrainWhy {
+	case fleet.DrainAbandoned{}.Code():
+		d.note(fleet.Warning, w.Pool, w.ID, fleet.DrainAbandoned{Intent: in.ID})
+	case fleet.DrainSurplus{}.Code():
+		d.note(fleet.Warning, w.Pool, w.ID, fleet.DrainSurplus{Max: in.Count})
+	}
+	in.Bound++
 }
 
 // conclude closes a launch that is answered, and finds those of which nothing was seen.
@@ -94,7 +100,10 @@ func (d *decision) conclude(in *intent) {
 	case last == nil: // no call was ever written down, so none was made
 		d.settle(in, fleet.IntentRefused)
 	case in.State == fleet.IntentAbandoned:
-		if twice || in.Idempotent && in.Bound >= in.Count {
+		switch {
+		case in.Idempotent && in.Bound >= in.Count:
+			d.settle(in, fleet.IntentClosed)
+		case twice:
 			d.settle(in, fleet.IntentClosed)
 			d.note(fleet.Info, in.Pool, "", fleet.Released{Intent: in.ID})
 		}

@@ -24,7 +24,7 @@ func TestScaleDown(t *testing.T) {
 		{"idleness begins with registering", has("a", func(w *fleet.Worker) { w.IdleSince, w.Registered = ago(time.Hour), ago(minute) }), nil, map[string]string{"a": "kept.idle"}},
 		{"depth at queue_depth_below keeps it", all(keepsOne, waiting(2, 0), has("a", idle(time.Hour))), nil, map[string]string{"a": "kept.depth"}},
 		{"depth below it does not", all(keepsOne, waiting(1, 0), has("a", idle(time.Hour))), map[string]string{"a": "drain.idle"}, nil},
-		{"one per cooldown while work is around", all(waiting(1, 0), has("a", idle(time.Hour)), has("b", idle(2*time.Hour), func(w *fleet.Worker) { w.Registered = ago(3 * time.Hour) })), map[string]string{"b": "drain.idle"}, map[string]string{"a": "kept.wanted"}},
+		{"one per cooldown while work is around", all(waiting(1, 0), has("a", idle(time.Hour)), has("b", idle(2*time.Hour), func(w *fleet.Worker) { w.Registered = ago(3 * time.Hour) })), map[string]string{"b": "drain.idle"}, map[string]string{"a": "kept.cooldown"}},
 		{"jobs in hand elsewhere are work around", all(inHand(1), has("a", busy1), has("b", idle(time.Hour))), map[string]string{"b": "drain.idle"}, map[string]string{"a": "kept.busy"}},
 		{"none a second before the cooldown ends", all(waiting(1, 0), scaledDown(299*time.Second), has("a", idle(time.Hour))), nil, map[string]string{"a": "kept.cooldown"}},
 		{"one at its end", all(waiting(1, 0), scaledDown(300*time.Second), has("a", idle(time.Hour))), map[string]string{"a": "drain.idle"}, nil},
