@@ -333,7 +333,7 @@ func (x *trial) broken(c sim.Call) (sim.Verdict, bool) {
 	}
 	switch c.Op {
 	case sim.OpLaunch, sim.OpResume, sim.OpTerminate, sim.OpSuspend:
-		return x.brokenCall()
+		return x.brokenCall(c.Op)
 	case sim.OpCommit:
 		return x.pick("commit_lost", sim.Lose(fleet.ErrCommitUnknown), sim.Fail(fleet.ErrCommitUnknown), sim.Fail(fleet.ErrUnavailable))
 	case sim.OpList:
@@ -348,7 +348,7 @@ func (x *trial) broken(c sim.Call) (sim.Verdict, bool) {
 	return x.pick("read_error", sim.Fail(fleet.ErrUnavailable), sim.Fail(fleet.ErrDenied))
 }
 
-func (x *trial) brokenCall() (sim.Verdict, bool) {
+func (x *trial) brokenCall(op sim.Op) (sim.Verdict, bool) {
 	if v, hit := x.pick("answer_lost", sim.Lose(fleet.ErrUnavailable), sim.Lose(context.DeadlineExceeded)); hit {
 		return v, hit
 	}
@@ -358,8 +358,10 @@ func (x *trial) brokenCall() (sim.Verdict, bool) {
 	if v, hit := x.pick("throttled", sim.Fail(fleet.ErrThrottled), sim.Lose(fleet.ErrThrottled)); hit {
 		return v, hit
 	}
-	if v, hit := x.pick("not_found", sim.Fail(fleet.ErrNotFound)); hit {
-		return v, hit
+	if op != sim.OpLaunch {
+		if v, hit := x.pick("not_found", sim.Fail(fleet.ErrNotFound)); hit {
+			return v, hit
+		}
 	}
 	return x.pick("call_error", sim.Fail(fleet.ErrUnavailable))
 }
