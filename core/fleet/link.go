@@ -1,0 +1,36 @@
+package fleet
+
+import "context"
+
+// Secret reads a secret from where it is kept, anew each time, so that a rotated one is found.
+type Secret func(ctx context.Context) (string, error)
+
+// Database is a store with all that people and agents ask of it.
+type Database interface {
+	Store
+	Queues
+	History
+	Requests
+	Close()
+}
+
+// Link is a provider as a program is built with it: how to open what it has; nil for what it has not.
+// Each provider has a function Link; a program lists those that it carries.
+type Link struct {
+	Provider string
+	// Objects opens a config by its path.
+	Objects func(path string) Objects
+	// Secrets resolve references, by their scheme: the ref is the whole of "env:NAME".
+	Secrets  map[string]func(ctx context.Context, ref string) (string, error)
+	Database func(ctx context.Context, url Secret) (Database, error)
+	// Queues are sources beside the database's own table.
+	Queues map[SourceKind]func(url Secret) Queues
+	Cloud  func(Setup) (Cloud, error)
+}
+
+// Setup is what a cloud may be opened with, beside the settings that each launch carries.
+type Setup struct {
+	Env func(string) string
+	// WorkerDatabase is the reference to the URL that workers on its machines use, as the config has it now.
+	WorkerDatabase func(ctx context.Context) (string, error)
+}

@@ -1,0 +1,19 @@
+package file
+
+import (
+	"context"
+
+	"sluice/core/fleet"
+)
+
+// maxConfig is more than any config has.
+const maxConfig = 1 << 20
+
+// Link is this provider as a program is built with it.
+func Link() fleet.Link {
+	return fleet.Link{
+		Provider: "file",
+		Objects:  func(path string) fleet.Objects { return &Objects{Path: path, MaxBytes: maxConfig} },
+		Secrets:  map[string]func(context.Context, string) (string, error){"env": Resolve, "file": Resolve},
+	}
+}
