@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"strings"
 	"sync"
@@ -251,10 +250,7 @@ func onDatabase(t *testing.T, server, name string) string {
 // refusing is a server that answers every login with an error.
 func refusing(t *testing.T, code, message string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listen(t)
 	t.Cleanup(func() { _ = l.Close() })
 	answer, err := (&pgproto3.ErrorResponse{Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: code, Message: message}).Encode(nil)
 	if err != nil {
@@ -326,10 +322,7 @@ func TestAPasswordThatIsRefusedTwiceIsAnAuthenticationErrorForFunctionsAndAgents
 
 func TestNoErrorTellsThePassword(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listen(t)
 	closed := l.Addr().String()
 	_ = l.Close()
 	for _, u := range []string{
@@ -355,7 +348,7 @@ func TestNoErrorTellsThePassword(t *testing.T) {
 			t.Errorf("migrate: %q tells the password", err)
 		}
 	}
-	_, err = postgres.Open(t.Context(), postgres.URL("postgres://me:x@127.0.0.1/db?sslmode=verify-full&sslrootcert=/no/such/file"))
+	_, err := postgres.Open(t.Context(), postgres.URL("postgres://me:x@127.0.0.1/db?sslmode=verify-full&sslrootcert=/no/such/file"))
 	if err == nil || !strings.Contains(err.Error(), "/no/such/file") {
 		t.Errorf("got %v, want the name of the missing file", err)
 	}

@@ -156,7 +156,7 @@ func (r *recalled) join() {
 
 func (r *recalled) queueBooks(b *pgx.Batch) {
 	list(b, &r.Ended, `SELECT coalesce(worker::text, ''), scope, machine, last, pool, provider, price, from_at, to_at, min_charge_seconds
-		FROM sluice_ledger WHERE to_at > sluice_clock() - interval '50 hours' ORDER BY to_at, id`, nil,
+		FROM sluice_ledger WHERE to_at > (SELECT sluice_clock()) - interval '50 hours' ORDER BY to_at, id`, nil,
 		func(row pgx.Rows, s *fleet.Span) error {
 			return row.Scan(&s.Worker, &s.Scope, &s.Machine, &s.Last, &s.Pool, &s.Provider, &s.Price, at(&s.From), at(&s.To), &s.MinCharge)
 		})
@@ -180,7 +180,7 @@ func (r *recalled) queueBooks(b *pgx.Batch) {
 			return row.Scan(&q.ID, &q.Kind, &q.Target, &q.Who, &q.Why, at(&q.At))
 		})
 	list(b, &r.Bills, `SELECT provider, day::text, amount, seen_at, excess FROM sluice_bills
-		WHERE day > (sluice_clock() AT TIME ZONE 'UTC')::date - 7 ORDER BY provider, day, seen_at`, nil,
+		WHERE day > ((SELECT sluice_clock()) AT TIME ZONE 'UTC')::date - 7 ORDER BY provider, day, seen_at`, nil,
 		func(row pgx.Rows, l *fleet.Bill) error {
 			return row.Scan(&l.Provider, &l.Day, &l.Amount, at(&l.SeenAt), &l.Excess)
 		})
@@ -193,7 +193,7 @@ WITH pools AS (
 ), spot AS (
 	SELECT i.pool, a.outcome, coalesce(a.settled_at, a.first_at) AS at
 	  FROM sluice_intent_attempts a JOIN sluice_intents i ON i.id = a.intent
-	 WHERE a.first_at > sluice_clock() - interval '7 days' AND a.outcome IN ('refused', 'done')
+	 WHERE a.first_at > (SELECT sluice_clock()) - interval '7 days' AND a.outcome IN ('refused', 'done')
 	   AND a.launch -> 'offer' ->> 'market' = 'spot'
 ), streak AS (
 	SELECT s.pool, min(s.at) AS since FROM spot s

@@ -149,22 +149,30 @@ func (p *proxy) loseCommit(applied bool) {
 	}
 }
 
+// listen takes a free port of this machine.
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 func startProxy(t *testing.T, server string) *proxy {
 	t.Helper()
 	u, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listen(t)
 	t.Cleanup(func() { _ = l.Close() })
 	target := u.Host
 	u.Host = l.Addr().String()
 	q := u.Query()
 	q.Set("sslmode", "disable") // the proxy must be able to read
 	u.RawQuery = q.Encode()
+	ctx := context.WithoutCancel(t.Context())
 	var mu sync.Mutex
 	var open []net.Conn
 	p := &proxy{url: u.String(), stop: func() {
@@ -184,15 +192,15 @@ func startProxy(t *testing.T, server string) *proxy {
 			mu.Lock()
 			open = append(open, client)
 			mu.Unlock()
-			go p.serve(client, target)
+			go p.serve(ctx, client, target)
 		}
 	}()
 	return p
 }
 
-func (p *proxy) serve(client net.Conn, target string) {
+func (p *proxy) serve(ctx context.Context, client net.Conn, target string) {
 	defer func() { _ = client.Close() }()
-	server, err := net.Dial("tcp", target)
+	server, err := new(net.Dialer).DialContext(ctx, "tcp", target)
 	if err != nil {
 		return
 	}

@@ -429,3 +429,50 @@ func TestASuspendedWorkerIsToldToDrainAndIsNotMadeReadyByAHeartbeat(t *testing.T
 		t.Errorf("heartbeat %+v, %v", beat, err)
 	}
 }
+
+func TestMachinesOfOneLaunchThatRegisterAtOnceAreCountedOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	d := postgrestest.New(t)
+	assign(t, d, "ocr")
+	db, c, first := d.Open(t), d.Connect(t), d.Connect(t)
+	due := time.Now().Truncate(time.Minute)
+	if _, err := tick(t.Context(), db, due, nil); err != nil {
+		t.Fatal(err)
+	}
+	intent := fleet.ID("tick", due.String())
+	w := openWorker(t, d)
+	must(t, first, "BEGIN")
+	must(t, first, "SELECT sluice_register('local', 'm1', 'burst', $1)", intent)
+	var second postgres.Standing
+	var err error
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		second, err = w.Register(t.Context(), postgres.Registration{Provider: "local", Machine: "m2", Pool: "burst", Intent: intent})
+	})
+	until(t, c, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory')")
+	must(t, first, "COMMIT")
+	wg.Wait()
+	if err != nil || second.Status != fleet.Draining {
+		t.Errorf("the second machine of a launch for one is %q, %v, want draining", second.Status, err)
+	}
+}
+
+func TestAMachineThatIsAdoptedAsEndedIsNotAmongTheLiving(t *testing.T) {
+	t.Parallel()
+	d := postgrestest.New(t)
+	db := d.Open(t)
+	start := time.Now().Add(-time.Hour)
+	err := db.Transact(t.Context(), func(m fleet.Memory) (fleet.Plan, fleet.Record) {
+		w := fleet.Worker{ID: fleet.ID("w"), Pool: "burst", Place: fleet.Place{Provider: "local"}, Machine: "m", Status: fleet.Terminated, CostFrom: m.Now}
+		return fleet.Plan{Function: fleet.Evaluate, Due: m.Now, Now: m.Now, Adopted: []fleet.Worker{w}}, fleet.Record{}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := db.Recall(t.Context()); err != nil || len(m.Workers) != 0 {
+		t.Errorf("recalled %+v, %v", m.Workers, err)
+	}
+	if got, err := db.Workers(t.Context(), start); err != nil || len(got) != 1 || got[0].Ended.IsZero() || got[0].EndWhy == "" {
+		t.Errorf("history has %+v, %v", got, err)
+	}
+}

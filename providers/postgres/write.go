@@ -167,10 +167,11 @@ const (
 	// A row may be there already: the machine registered first, or its row had ended.
 	adoptWorkers = `INSERT INTO workers AS w (id, pool, queues, provider, scope, zone, machine_id, instance_type, market, intent_id, spec_hash,
 		cost_per_hour_micros, cost_per_hour_cents, idle_price_micros, min_charge_seconds, status, slots, cost_from, boot_at, registered_at,
-		draining_at, drain_ack_at, drain_why, expires_at, changed_at, absent_since, created_at)
+		draining_at, drain_ack_at, drain_why, expires_at, changed_at, absent_since, created_at, terminated_at, end_why)
 		SELECT n.id, n.pool, n.queues, n.provider, n.scope, n.zone, n.machine_id, n.instance_type, n.market, n.intent_id, n.spec_hash,
 		n.price, n.price / 10000.0, n.idle_price, n.min_charge, n.status, greatest(n.slots, 1), n.cost_from, n.boot_at, n.registered_at,
-		n.draining_at, n.drain_ack_at, n.drain_why, n.expires_at, coalesce(n.changed_at, $2), n.absent_since, $2::timestamptz
+		n.draining_at, n.drain_ack_at, n.drain_why, n.expires_at, coalesce(n.changed_at, $2), n.absent_since, $2::timestamptz,
+		CASE WHEN n.status IN ('terminated', 'failed') THEN $2::timestamptz END, CASE WHEN n.status IN ('terminated', 'failed') THEN 'gone' END
 		FROM ` + workerRecord + ` ORDER BY n.provider, n.scope, n.machine_id
 		ON CONFLICT (provider, scope, machine_id) DO UPDATE SET ` + bind
 
@@ -194,7 +195,9 @@ const (
 		status = CASE WHEN w.status IN ('terminated', 'failed') THEN excluded.status ELSE w.status END,
 		changed_at = CASE WHEN w.intent_id IS NULL AND excluded.intent_id IS NOT NULL OR w.status IN ('terminated', 'failed')
 			THEN excluded.changed_at ELSE w.changed_at END,
-		absent_since = NULL, terminated_at = NULL, end_why = NULL`
+		absent_since = NULL,
+		terminated_at = CASE WHEN w.status IN ('terminated', 'failed') THEN excluded.terminated_at END,
+		end_why = CASE WHEN w.status IN ('terminated', 'failed') THEN excluded.end_why END`
 )
 
 func (w *writer) workers(p fleet.Plan) {

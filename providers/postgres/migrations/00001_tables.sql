@@ -353,3 +353,4 @@ CREATE TABLE sluice_bills (
     PRIMARY KEY (provider, day, seen_at)
 );
 CREATE TABLE sluice_assignments (pool text PRIMARY KEY, assignment jsonb NOT NULL, changed_at timestamptz NOT NULL);
+CREATE INDEX sluice_assignments_queues ON sluice_assignments USING gin ((assignment -> 'queues') jsonb_path_ops);

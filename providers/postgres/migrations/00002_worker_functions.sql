@@ -129,6 +129,8 @@ BEGIN
         RETURN;
     END IF;
     IF w.id IS NULL THEN
+        -- Machines of one launch are counted one after the other, so that none is overlooked.
+        PERFORM pg_advisory_xact_lock(378318, hashtext(sluice_register.intent::text));
         INSERT INTO workers AS k (id, pool, provider, scope, zone, machine_id, instance_type, market, intent_id, spec_hash, status,
             cost_per_hour_micros, cost_per_hour_cents, min_charge_seconds, cost_from, boot_at, expires_at, changed_at, draining_at, drain_why)
         SELECT gen_random_uuid(), coalesce(i.pool, sluice_register.pool), sluice_register.provider, coalesce(sluice_register.scope, ''),
