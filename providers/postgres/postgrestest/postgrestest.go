@@ -39,7 +39,7 @@ func New(t testing.TB) Database {
 	for n := 0; ; n++ {
 		d := named(t, fmt.Sprintf("sluice_test_%s_%d", mark, n))
 		// The lock ends with this test's connection.
-		if value[bool](t, admin, "SELECT pg_try_advisory_lock(hashtext($1))", d.Name) {
+		if value[bool](t, admin, lock, d.Name) {
 			d.refresh(t, admin)
 			return d
 		}
@@ -85,6 +85,8 @@ func (d Database) Clock(t testing.TB) (set func(time.Time)) {
 }
 
 const (
+	lock = "SELECT pg_try_advisory_lock(hashtext($1))"
+
 	// empty forgets all rows; nothing in these tables points to anything else.
 	empty = `DO $$ DECLARE r record; BEGIN
 		FOR r IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('sluice_schema', 'sluice_state') LOOP
@@ -113,6 +115,7 @@ func (d Database) refresh(t testing.TB, admin *pgx.Conn) {
 			return
 		}
 	}
+	forget(t, admin)
 	exec(t, admin, "DROP DATABASE IF EXISTS "+d.Name+" WITH (FORCE)")
 	exec(t, admin, "CREATE DATABASE "+d.Name+" TEMPLATE template0")
 	if _, err := postgres.Migrate(t.Context(), d.Direct); err != nil {
@@ -121,6 +124,18 @@ func (d Database) refresh(t testing.TB, admin *pgx.Conn) {
 	c := d.Connect(t)
 	exec(t, admin, fmt.Sprintf("COMMENT ON DATABASE %s IS '%s'", d.Name, value[string](t, c, shape)))
 	_ = c.Close(t.Context())
+}
+
+// forget drops databases that earlier migrations left and nobody uses.
+func forget(t testing.TB, admin *pgx.Conn) {
+	t.Helper()
+	for _, name := range value[[]string](t, admin, `SELECT ARRAY(SELECT datname::text FROM pg_database
+		WHERE datname ~ '^sluice_test_[0-9a-f]{12}_[0-9]+$' AND NOT starts_with(datname, $1))`, "sluice_test_"+fingerprint(t)) {
+		if value[bool](t, admin, lock, name) {
+			exec(t, admin, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+			value[bool](t, admin, "SELECT pg_advisory_unlock(hashtext($1))", name)
+		}
+	}
 }
 
 func (d Database) emptied(t testing.TB, known string) bool {
