@@ -342,20 +342,20 @@ func TestAHostsOwnConsumerWorksBesideAgents(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var host sync.WaitGroup
 	byHost := map[string]int{}
-	conn := w.Connect(t)
+	conn, whole := w.Connect(t), context.WithoutCancel(ctx) // what was popped is finished
 	host.Go(func() {
 		for ctx.Err() == nil {
 			popped, err := lists.BRPop(ctx, time.Second, key).Result()
 			if err != nil {
 				continue
 			}
-			tag, err := conn.Exec(context.Background(), `UPDATE processing_jobs SET status = 'processing', attempts = attempts + 1, claimed_at = sluice_clock(),
+			tag, err := conn.Exec(whole, `UPDATE processing_jobs SET status = 'processing', attempts = attempts + 1, claimed_at = sluice_clock(),
 				visible_until = sluice_clock() + interval '5 minutes' WHERE id = $1 AND status = 'queued' AND (due_at IS NULL OR due_at <= sluice_clock())`, popped[1])
 			if err != nil || tag.RowsAffected() == 0 {
 				continue // an agent has it
 			}
 			byHost[popped[1]]++
-			_, _ = conn.Exec(context.Background(), `UPDATE processing_jobs SET status = 'completed', completed_at = sluice_clock() WHERE id = $1 AND status = 'processing'`, popped[1])
+			_, _ = conn.Exec(whole, `UPDATE processing_jobs SET status = 'completed', completed_at = sluice_clock() WHERE id = $1 AND status = 'processing'`, popped[1])
 		}
 	})
 	w.untilCount("images", "completed", len(ids))
@@ -400,7 +400,7 @@ func TestTheCommandLine(t *testing.T) {
 		{nil, []string{"SLUICE_DATABASE_URL_REF=postgres://u:hunter2@h/d"}, 1, "want file:/path or env:NAME"},
 		{nil, []string{"SLUICE_DATABASE_URL_REF=file:/no/such/file"}, 1, "/no/such/file"},
 	} {
-		cmd := exec.Command(binary, c.args...)
+		cmd := exec.CommandContext(t.Context(), binary, c.args...)
 		cmd.Env = append([]string{"PATH=/bin"}, c.env...)
 		out, _ := cmd.CombinedOutput()
 		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(out), c.want) || strings.Contains(string(out), "hunter2") {

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "sluice-agent")
 	if err == nil {
 		binary = filepath.Join(dir, "sluice-agent")
-		build := exec.Command("go", "build", "-o", binary, ".")
+		build := exec.CommandContext(context.Background(), "go", "build", "-o", binary, ".")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		var out []byte
 		if out, err = build.CombinedOutput(); err != nil {
@@ -117,7 +117,7 @@ func (w *world) start(args ...string) *agent {
 
 func (w *world) startWith(env []string, args ...string) *agent {
 	w.Helper()
-	a := &agent{world: w, cmd: exec.Command(binary, args...), done: make(chan struct{})}
+	a := &agent{world: w, cmd: exec.CommandContext(context.WithoutCancel(w.Context()), binary, args...), done: make(chan struct{})}
 	a.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/nowhere"}, env...)
 	stderr, err := a.cmd.StderrPipe()
 	if err != nil {
@@ -239,7 +239,8 @@ type gate struct {
 
 func newGate(t *testing.T, target, password string) *gate {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	var config net.ListenConfig
+	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

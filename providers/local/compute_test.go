@@ -37,7 +37,7 @@ func beMachine() int {
 	terms := make(chan os.Signal, 1)
 	signal.Notify(terms, syscall.SIGTERM)
 	if mark := os.Getenv("DAEMON"); mark != "" {
-		child := exec.Command("setsid", "sleep", mark)
+		child := exec.CommandContext(context.Background(), "setsid", "sleep", mark)
 		_ = child.Start()
 		go func() { _ = child.Wait() }()
 	}
@@ -93,11 +93,11 @@ func cloud(t *testing.T, o local.Options) *local.Compute {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { endAll(t, o.Dir) })
+	t.Cleanup(func() { endAll(o.Dir) })
 	return c
 }
 
-func endAll(t *testing.T, dir string) {
+func endAll(dir string) {
 	ps, _ := process.Processes()
 	for _, p := range ps {
 		if argv, err := p.CmdlineSlice(); err == nil && len(argv) > 2 && argv[2] == "--state-dir="+dir {
@@ -181,7 +181,7 @@ func TestALaunchCarriesItsOwnMaximum(t *testing.T) {
 func TestMachinesOfACrashedSchedulerAreFoundAndItsTokenHolds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	scheduler := exec.Command(self(), "scheduler", dir)
+	scheduler := exec.CommandContext(t.Context(), self(), "scheduler", dir)
 	out, err := scheduler.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestALaunchThatWasCutShortIsTakenUp(t *testing.T) {
 	dir := t.TempDir()
 	c := cloud(t, local.Options{Dir: dir})
 	ref := launchOne(t, c, "cut")
-	endAll(t, dir)
+	endAll(dir)
 	until(t, "it is gone", func() bool { return slices.Equal(states(t, c), []fleet.MachineState{fleet.MachineGone}) })
 	if launchOne(t, c, "cut"); !slices.Equal(states(t, c), []fleet.MachineState{fleet.MachineGone}) {
 		t.Error("a launch whose machine had ended started another")
@@ -313,7 +313,7 @@ func TestACommandLineThatOnlyMentionsAMachineIsNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := cloud(t, local.Options{Dir: dir})
-	look := exec.Command("sh", "-c", "sleep 1000; : --provider=local --state-dir="+dir+" --machine=m --name=ours", "--provider=local", "--state-dir="+dir, "--machine=m", "--name=ours")
+	look := exec.CommandContext(t.Context(), "sh", "-c", "sleep 1000; : --provider=local --state-dir="+dir+" --machine=m --name=ours", "--provider=local", "--state-dir="+dir, "--machine=m", "--name=ours")
 	look.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := look.Start(); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ func depths(states []fleet.QueueState) []int {
 
 func TestCountsListsInTheOrderAskedAndAMissingListAsEmpty(t *testing.T) {
 	t.Parallel()
-	url, p := shared(t), prefix(t)
+	url, p := shared(t), prefix()
 	db := ask(t, url)
 	db.RPush(t.Context(), p+"queue:ocr", "a", "b", "c")
 	db.RPush(t.Context(), p+"queue:images", "d")
@@ -56,7 +56,7 @@ func TestCountsListsInTheOrderAskedAndAMissingListAsEmpty(t *testing.T) {
 
 func TestAQueueWithoutKeyIsTheListNamedAfterIt(t *testing.T) {
 	t.Parallel()
-	url, name := shared(t), prefix(t)
+	url, name := shared(t), prefix()
 	db := ask(t, url)
 	db.RPush(t.Context(), "queue:"+name, "a", "b")
 	t.Cleanup(func() { db.Del(context.Background(), "queue:"+name) })
@@ -68,7 +68,7 @@ func TestAQueueWithoutKeyIsTheListNamedAfterIt(t *testing.T) {
 
 func TestAKeyOfAnotherTypeMakesOnlyItsQueueUnknown(t *testing.T) {
 	t.Parallel()
-	url, p := shared(t), prefix(t)
+	url, p := shared(t), prefix()
 	db := ask(t, url)
 	db.HSet(t.Context(), p+"queue:ocr", "field", "value")
 	db.RPush(t.Context(), p+"queue:images", "d")
@@ -90,7 +90,7 @@ func TestAKeyOfAnotherTypeMakesOnlyItsQueueUnknown(t *testing.T) {
 
 func TestAListOfAMillionIsCountedAtOnce(t *testing.T) {
 	t.Parallel()
-	url, p := shared(t), prefix(t)
+	url, p := shared(t), prefix()
 	db := ask(t, url)
 	t.Cleanup(func() { db.Unlink(context.Background(), p+"queue:bulk") })
 	fill := `for i=1,1000 do local t={} for j=1,1000 do t[j]=j end redis.call('RPUSH', KEYS[1], unpack(t)) end return 1`
@@ -165,7 +165,8 @@ func TestAServerThatIsNotThereIsAnErrorThatSaysWhatToCheck(t *testing.T) {
 
 func TestASilentServerIsGivenUpAtTheDeadline(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
+	var config net.ListenConfig
+	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0") // takes connections and never answers
 	if err != nil {
 		t.Fatal(err)
 	}

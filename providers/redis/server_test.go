@@ -83,7 +83,7 @@ func shared(t *testing.T) string {
 }
 
 // prefix is a part of the key space for one test.
-func prefix(t *testing.T) string { return "test:" + rand.Text() + ":" }
+func prefix() string { return "test:" + rand.Text() + ":" }
 
 // ask is a client of the tests' own, to prepare and to look.
 func ask(t *testing.T, url string) *goredis.Client {
@@ -132,8 +132,9 @@ func serve(t *testing.T, config ...string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	var dialer net.Dialer
 	until(t, "redis-server listens", func() bool {
-		c, err := net.Dial("tcp", addr)
+		c, err := dialer.DialContext(t.Context(), "tcp", addr)
 		if err == nil {
 			_ = c.Close()
 		}
@@ -144,7 +145,8 @@ func serve(t *testing.T, config ...string) string {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	var config net.ListenConfig
+	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

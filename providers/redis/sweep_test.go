@@ -35,7 +35,7 @@ func (l *ledger) Done(_ context.Context, moves []redis.Move) error {
 
 func lists(t *testing.T, content ...string) (*goredis.Client, *redis.Client, string) {
 	t.Helper()
-	url, key := shared(t), prefix(t)+"queue:ocr"
+	url, key := shared(t), prefix()+"queue:ocr"
 	db := ask(t, url)
 	t.Cleanup(func() { db.Del(context.Background(), key) })
 	for _, id := range content {

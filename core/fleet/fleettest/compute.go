@@ -281,7 +281,7 @@ func hidesOtherNames(t *testing.T, a account) {
 	}
 }
 
-func listsOtherDeployments(t *testing.T, a account) {
+func listsOtherDeployments(_ *testing.T, a account) {
 	l := a.launch("older", 1)
 	l.Tags.Deployment = fleet.ID("an earlier database")
 	m := a.must(l)

@@ -281,7 +281,7 @@ func (a *agent) log() *slog.Logger { return a.logger.Load() }
 
 // jitter spreads what many workers do at the same rhythm.
 func jitter(d time.Duration) time.Duration {
-	return d/2 + rand.N(d+1)
+	return d/2 + rand.N(d+1) //nolint:gosec // no secret
 }
 
 const unanswered = "the database did not answer"

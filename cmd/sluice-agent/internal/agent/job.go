@@ -20,6 +20,7 @@ import (
 var (
 	errNotOurs   = errors.New("the attempt is no longer ours")
 	errGivenBack = errors.New("given back")
+	errEnding    = errors.New("the agent ends now")
 )
 
 // job is one attempt in hand. It works in a goroutine of its own, with the rules that held when it began.
@@ -45,8 +46,9 @@ func (a *agent) start(ctx context.Context, claimed Job, begun time.Time) {
 
 // work runs the command while the attempt is held, and reports.
 func (a *agent) work(ctx context.Context, j *job) {
-	run, end := context.WithCancelCause(a.now)
+	run, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	defer context.AfterFunc(a.now, func() { end(errEnding) })() //nolint:contextcheck // a.now comes from ctx
 	stop := make(chan struct{})
 	var helpers sync.WaitGroup
 	helpers.Go(func() { a.hold(run, end, j) })

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -55,7 +56,7 @@ func small(i *int) *int32 {
 	if i == nil {
 		return nil
 	}
-	n := int32(min(*i, 1<<31-1))
+	n := int32(max(min(*i, math.MaxInt32), math.MinInt32))
 	return &n
 }
 

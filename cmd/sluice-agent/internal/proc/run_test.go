@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 		os.Exit(proc.Watch(os.Args[5:], grace))
 	}
 	if len(os.Args) > 2 && os.Args[1] == "agent" {
+		if proc.HideMemory() != nil {
+			os.Exit(1)
+		}
 		res := runner().Run(context.Background(), nil, proc.Command{Argv: os.Args[2:], Env: os.Environ()})
 		os.Exit(res.Code)
 	}
@@ -213,7 +216,7 @@ func TestKillingTheAgentLeavesNoProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, mark := script(text)
-			agent := exec.Command(runner().Self, append([]string{"agent"}, c.Argv...)...)
+			agent := exec.CommandContext(t.Context(), runner().Self, append([]string{"agent"}, c.Argv...)...)
 			agent.Env = c.Env
 			if err := agent.Start(); err != nil {
 				t.Fatal(err)
