@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/core/fleet"
-	"sluice/functions/host"
 )
 
 // question is what the decisions command was asked.
@@ -87,7 +86,7 @@ func quiet(l fleet.LineRecord) bool {
 }
 
 // before is a time back from now by the database's clock, which is the one that the records have.
-func before(ctx context.Context, db host.Database, d time.Duration) (time.Time, error) {
+func before(ctx context.Context, db fleet.Database, d time.Duration) (time.Time, error) {
 	m, err := db.Recall(ctx)
 	return m.Now.Add(-d), err
 }

@@ -29,7 +29,7 @@ func (a *app) migrateCommand() *cobra.Command {
 }
 
 func (a *app) migrate(ctx context.Context, grants map[string]*string) error {
-	url, err := host.DatabaseURL(ctx, a.options(), links())
+	url, err := host.DatabaseURL(ctx, a.options(), links()...)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (a *app) tick(ctx context.Context, books bool) error {
 	if a.asJSON {
 		o.Alerters = []fleet.Alerter{log.Alerter()}
 	}
-	w, err := host.Open(ctx, o, links())
+	w, err := host.Open(ctx, o, links()...)
 	if err != nil {
 		return err
 	}

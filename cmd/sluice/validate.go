@@ -66,8 +66,10 @@ func (a *app) validate(path string, effective bool) error {
 func notHonoured(c fleet.Config) []string {
 	out := append([]string{}, c.NotHonoured...)
 	var linked []string
-	for name := range links().Clouds {
-		linked = append(linked, name)
+	for _, l := range links() {
+		if l.Cloud != nil {
+			linked = append(linked, l.Provider)
+		}
 	}
 	for _, name := range config.Unlinked(c, linked) {
 		out = append(out, fmt.Sprintf("cloud_providers.%s: this build is not linked with it", name))

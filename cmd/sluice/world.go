@@ -8,6 +8,7 @@ import (
 	"os/user"
 	"time"
 
+	"sluice/core/fleet"
 	"sluice/functions/host"
 )
 
@@ -23,7 +24,7 @@ func (a *app) options() host.Options {
 
 // world opens everything that a tick needs, and fails where there is no database to speak to.
 func (a *app) world(ctx context.Context) (*host.World, error) {
-	w, err := host.Open(ctx, a.options(), links())
+	w, err := host.Open(ctx, a.options(), links()...)
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +32,8 @@ func (a *app) world(ctx context.Context) (*host.World, error) {
 }
 
 // past opens the database alone.
-func (a *app) past(ctx context.Context) (host.Database, error) {
-	return host.OpenDatabase(ctx, a.options(), links())
+func (a *app) past(ctx context.Context) (fleet.Database, error) {
+	return host.OpenDatabase(ctx, a.options(), links()...)
 }
 
 // who is the person that asks, as the decisions will show it.

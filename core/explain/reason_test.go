@@ -90,7 +90,7 @@ func TestReasonsWithoutTheirFlags(t *testing.T) {
 		fleet.OfferWaitsForSpot{LeftS: 310}, fleet.KeptDraining{Jobs: 1, LeftS: 200}, fleet.SuspendedLong{ForS: 90000},
 		fleet.Gone{}, fleet.Gone{Terminal: true}, fleet.Gone{Asked: true}, fleet.OrphanSeen{Provider: "aws", Machine: "i-1", First: noon},
 		fleet.DailyLimit{Source: "bill", Accrued: fleet.Unit, Limit: fleet.Unit}, fleet.DrainForced{Why: "drain.mode", Jobs: 1, ForS: 300},
-		fleet.Awaiting{Queue: "ocr", Booting: 1, LeftS: 60}, fleet.LimitHourly{Limit: fleet.Unit},
+		fleet.Awaiting{Queue: "ocr", Booting: 1, LeftS: 60}, fleet.LimitHourly{Limit: fleet.Unit}, fleet.DrainIdle{}, fleet.DrainIdle{Minutes: 1},
 	} {
 		b.WriteString(r.Code() + ": " + Reason(r) + "\n")
 	}

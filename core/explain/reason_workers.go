@@ -13,7 +13,7 @@ func (words) kept(r fleet.Reason) string {
 	case fleet.KeptBooting:
 		return fmt.Sprintf("booting for %s, given up in %s", span(r.ForS), span(r.LeftS))
 	case fleet.KeptIdle:
-		return fmt.Sprintf("idle for %d of %s", r.Minutes, minutes(r.Limit))
+		return fmt.Sprintf("idle for %d of %s", r.Minutes, count(r.Limit, "minute", "minutes"))
 	case fleet.KeptDepth:
 		return fmt.Sprintf("queue %s still has %s, not below %d", r.Queue, jobs(r.Depth), r.Below)
 	case fleet.KeptUnknown:

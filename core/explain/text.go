@@ -68,7 +68,14 @@ func count(n int, one, many string) string {
 
 func jobs(n int) string     { return count(n, "job", "jobs") }
 func machines(n int) string { return count(n, "machine", "machines") }
-func minutes(n int) string  { return count(n, "minute", "minutes") }
+
+// minutes says how long somebody was idle. None is possible where a config asks for no idle time.
+func minutes(n int) string {
+	if n == 0 {
+		return "less than a minute"
+	}
+	return count(n, "minute", "minutes")
+}
 
 // tail adds a cause or a figure to a sentence where there is one.
 func tail(sentence, before, more string) string {

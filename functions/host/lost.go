@@ -10,7 +10,7 @@ import (
 // lost is a database that could not be opened: whatever is asked of it fails with the reason.
 type lost struct{ err error }
 
-var _ Database = lost{}
+var _ fleet.Database = lost{}
 
 // Recall implements fleet.Store.
 func (l lost) Recall(context.Context) (fleet.Memory, error) { return fleet.Memory{}, l.err }
@@ -57,5 +57,5 @@ func (l lost) Workers(context.Context, time.Time) ([]fleet.WorkerRecord, error) 
 // Ask implements fleet.Requests.
 func (l lost) Ask(context.Context, fleet.Request) error { return l.err }
 
-// Close implements Database.
+// Close implements fleet.Database.
 func (lost) Close() {}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"sluice/core/config"
 	"sluice/core/fleet"
 	"sluice/core/tick"
 )
@@ -23,34 +22,6 @@ const (
 	EnvPlaces = "SLUICE_PLACES"
 )
 
-// Secret reads a secret from where it is kept, anew each time, so that a changed one is found.
-type Secret = func(ctx context.Context) (string, error)
-
-// Database is what a host needs of one: the store of ticks, its job table as queues, the past, and requests.
-type Database interface {
-	fleet.Store
-	fleet.Queues
-	fleet.History
-	fleet.Requests
-	Close()
-}
-
-// Links are the providers that a program is built with. What is not here, it does not carry.
-type Links struct {
-	Objects  func(path string) fleet.Objects
-	Secrets  map[string]func(ctx context.Context, name string) (string, error) // by the scheme of references
-	Database func(ctx context.Context, url Secret) (Database, error)
-	Queues   map[fleet.SourceKind]func(url Secret) fleet.Queues // beside the database's own
-	Clouds   map[string]func(Setup) (fleet.Cloud, error)
-}
-
-// Setup is what a cloud may be opened with beside the settings that each launch carries.
-type Setup struct {
-	Env func(string) string
-	// WorkerDatabase is the reference to the URL that workers on its machines use, as the config has it now.
-	WorkerDatabase func(ctx context.Context) (string, error)
-}
-
 // Options say where a world is.
 type Options struct {
 	Env         func(string) string
@@ -64,7 +35,7 @@ type Options struct {
 // World is an open world.
 type World struct {
 	tick.World
-	DB   Database
+	DB   fleet.Database
 	refs refs
 }
 
@@ -73,13 +44,13 @@ func (w *World) Close() { w.DB.Close() }
 
 // Open prepares everything and connects to nothing yet, so that what is down fails the tick that needs
 // it, visibly, and not the start: a database that cannot even be named must not keep expired machines alive.
-func Open(ctx context.Context, o Options, l Links) (*World, error) {
+func Open(ctx context.Context, o Options, links ...fleet.Link) (*World, error) {
 	path := o.ConfigPath()
 	if path == "" {
 		return nil, errors.New("open config: no path is known; name one with --config or " + EnvConfig)
 	}
-	r := refs{options: o, links: l, objects: l.Objects(path)}
-	db, err := l.Database(ctx, r.database)
+	r := newRefs(o, links)
+	db, err := openDatabase(ctx, r)
 	if err != nil {
 		db = lost{err}
 	}
@@ -92,10 +63,25 @@ func Open(ctx context.Context, o Options, l Links) (*World, error) {
 		Queues: map[fleet.SourceKind]fleet.Queues{fleet.SourcePostgres: db}, Clouds: map[string]fleet.Cloud{},
 		Alerters: o.Alerters, Limit: o.Limit, MinInterval: o.MinInterval,
 	}}
-	for kind, open := range l.Queues {
-		w.Queues[kind] = open(r.redis)
+	return w, w.link(links)
+}
+
+// link opens what providers bring along. A provider that cannot be opened is an error of its own config or environment.
+func (w *World) link(links []fleet.Link) error {
+	for _, l := range links {
+		for kind, open := range l.Queues {
+			w.Queues[kind] = open(w.refs.queue(kind))
+		}
+		if l.Cloud == nil {
+			continue
+		}
+		cloud, err := l.Cloud(fleet.Setup{Env: w.refs.environment, WorkerDatabase: w.refs.workerDatabase})
+		if err != nil {
+			return fmt.Errorf("open provider %s: %w", l.Provider, err)
+		}
+		w.Clouds[l.Provider] = cloud
 	}
-	return w, w.openClouds(o, l)
+	return nil
 }
 
 // Lost says why there is no database; nil where there is one.
@@ -107,21 +93,22 @@ func (w *World) Lost() error {
 }
 
 // OpenDatabase opens the database alone, for commands that look at the past or ask for something.
-func OpenDatabase(ctx context.Context, o Options, l Links) (Database, error) {
-	r := refs{options: o, links: l}
-	if path := o.ConfigPath(); path != "" {
-		r.objects = l.Objects(path)
-	}
-	return l.Database(ctx, r.database)
+func OpenDatabase(ctx context.Context, o Options, links ...fleet.Link) (fleet.Database, error) {
+	return openDatabase(ctx, newRefs(o, links))
 }
 
 // DatabaseURL resolves the database's URL, for migrations.
-func DatabaseURL(ctx context.Context, o Options, l Links) (string, error) {
-	r := refs{options: o, links: l}
-	if path := o.ConfigPath(); path != "" {
-		r.objects = l.Objects(path)
+func DatabaseURL(ctx context.Context, o Options, links ...fleet.Link) (string, error) {
+	return newRefs(o, links).database(ctx)
+}
+
+func openDatabase(ctx context.Context, r refs) (fleet.Database, error) {
+	for _, l := range r.links {
+		if l.Database != nil {
+			return l.Database(ctx, r.database)
+		}
 	}
-	return r.database(ctx)
+	return nil, errors.New("open database: none is linked into this build")
 }
 
 // ConfigPath is where the config is looked for.
@@ -130,17 +117,6 @@ func (o Options) ConfigPath() string {
 		return o.Config
 	}
 	return o.Env(EnvConfig)
-}
-
-func (w *World) openClouds(o Options, l Links) error {
-	for name, open := range l.Clouds {
-		cloud, err := open(Setup{Env: o.Env, WorkerDatabase: w.refs.workerDatabase})
-		if err != nil {
-			return fmt.Errorf("open provider %s: %w", name, err)
-		}
-		w.Clouds[name] = cloud
-	}
-	return nil
 }
 
 // parsePlaces reads places such as "aws/eu-west-3,google/project".
@@ -158,82 +134,4 @@ func parsePlaces(list string) ([]fleet.Place, error) {
 		out = append(out, fleet.Place{Provider: provider, Scope: scope})
 	}
 	return out, nil
-}
-
-// refs finds secrets: from options and environment first, then where the config says.
-type refs struct {
-	options Options
-	links   Links
-	objects fleet.Objects // nil where no config is known
-}
-
-func (r refs) parse(name string, b []byte) (fleet.Config, error) {
-	p, err := config.Parse(name, b, r.env())
-	return p.Config, err
-}
-
-func (r refs) env() config.Env { return config.Env{RedisURLSet: r.options.Env(EnvRedis) != ""} }
-
-// connections are the config's references. Where there is no config yet they are the defaults.
-func (r refs) connections(ctx context.Context) (config.Refs, error) {
-	name, b := "the default config", []byte("{}")
-	if r.objects != nil {
-		object, err := r.objects.Get(ctx, "")
-		switch {
-		case err == nil:
-			name, b = object.Name, object.Bytes
-		case !errors.Is(err, fleet.ErrNotFound):
-			return config.Refs{}, err
-		}
-	}
-	p, err := config.Parse(name, b, r.env())
-	return p.Connections, err
-}
-
-// database: the command line, the environment, the config.
-func (r refs) database(ctx context.Context) (string, error) {
-	if url := r.options.Database; url != "" {
-		return url, nil
-	}
-	if url := r.options.Env(EnvDatabase); url != "" {
-		return url, nil
-	}
-	c, err := r.connections(ctx)
-	if err != nil {
-		return "", fmt.Errorf("find the database: %w", err)
-	}
-	if c.Database.URL == "" || c.Database.URL == "env:"+EnvDatabase {
-		return "", fmt.Errorf("find the database: set %s, or name one with --database, or refer to one in the config's connections.database.url", EnvDatabase)
-	}
-	return r.resolve(ctx, c.Database.URL)
-}
-
-func (r refs) redis(ctx context.Context) (string, error) {
-	c, err := r.connections(ctx)
-	if err != nil {
-		return "", err
-	}
-	if c.Redis.URL == "" {
-		return r.resolve(ctx, "env:"+EnvRedis)
-	}
-	return r.resolve(ctx, c.Redis.URL)
-}
-
-// workerDatabase is a reference, not a URL: machines resolve it themselves.
-func (r refs) workerDatabase(ctx context.Context) (string, error) {
-	c, err := r.connections(ctx)
-	if err == nil && c.Database.WorkerURL == "" {
-		return "env:" + EnvDatabase, nil
-	}
-	return c.Database.WorkerURL, err
-}
-
-// resolve reads what a reference leads to.
-func (r refs) resolve(ctx context.Context, ref string) (string, error) {
-	scheme, name, _ := strings.Cut(ref, ":")
-	read, ok := r.links.Secrets[scheme]
-	if !ok {
-		return "", fmt.Errorf("resolve %s: this build has no %q references", ref, scheme)
-	}
-	return read(ctx, name)
 }

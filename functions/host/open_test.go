@@ -19,14 +19,20 @@ func (o object) Get(context.Context, string) (fleet.Object, error) {
 	return fleet.Object{Name: "scheduler.json", Bytes: []byte(o.text)}, o.err
 }
 
-func with(config object) (refs, Links) {
-	l := Links{
+// link is what a test's world is built with.
+func link(config object) fleet.Link {
+	return fleet.Link{
 		Objects: func(string) fleet.Objects { return config },
 		Secrets: map[string]func(context.Context, string) (string, error){
-			"file": func(_ context.Context, name string) (string, error) { return "url-in-" + name, nil },
+			"file": func(_ context.Context, ref string) (string, error) { return "what is in " + ref, nil },
 		},
+		Database: func(context.Context, fleet.Secret) (fleet.Database, error) { return nil, errors.New("no way") },
 	}
-	return refs{links: l, objects: config}, l
+}
+
+func with(config object, o Options) refs {
+	o.Config = "scheduler.json"
+	return newRefs(o, []fleet.Link{link(config)})
 }
 
 func env(pairs ...string) func(string) string {
@@ -51,11 +57,9 @@ func TestTheDatabaseIsTheFlagsThenTheEnvironmentsThenTheConfigs(t *testing.T) {
 	}{
 		{"the flag", Options{Database: "flag", Env: env(EnvDatabase, "environment")}, named, "flag"},
 		{"the environment", Options{Env: env(EnvDatabase, "environment")}, named, "environment"},
-		{"the config", Options{Env: env()}, named, "url-in-/run/db"},
+		{"the config", Options{Env: env()}, named, "what is in file:/run/db"},
 	} {
-		r, _ := with(c.config)
-		r.options = c.options
-		if got, err := r.database(t.Context()); err != nil || got != c.want {
+		if got, err := with(c.config, c.options).database(t.Context()); err != nil || got != c.want {
 			t.Errorf("%s: %q, %v, want %q", c.name, got, err, c.want)
 		}
 	}
@@ -66,9 +70,7 @@ func TestWithoutAnyDatabaseTheErrorSaysWhatToSet(t *testing.T) {
 	for name, config := range map[string]object{
 		"an empty config": {text: "{}"}, "no config yet": {err: fleet.ErrNotFound},
 	} {
-		r, _ := with(config)
-		r.options = Options{Env: env()}
-		if _, err := r.database(t.Context()); err == nil || !strings.Contains(err.Error(), "set DATABASE_URL") {
+		if _, err := with(config, Options{Env: env()}).database(t.Context()); err == nil || !strings.Contains(err.Error(), "set DATABASE_URL") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -76,18 +78,14 @@ func TestWithoutAnyDatabaseTheErrorSaysWhatToSet(t *testing.T) {
 
 func TestAReferenceThatThisBuildCannotFollowIsNamed(t *testing.T) {
 	t.Parallel()
-	r, _ := with(object{text: `{"connections":{"database":{"url":"ssm:/prod/db"}}}`})
-	r.options = Options{Env: env()}
-	if _, err := r.database(t.Context()); err == nil || !strings.Contains(err.Error(), `ssm:/prod/db: this build has no "ssm" references`) {
+	if _, err := with(object{text: `{"connections":{"database":{"url":"ssm:/prod/db"}}}`}, Options{Env: env()}).database(t.Context()); err == nil || !strings.Contains(err.Error(), `ssm:/prod/db: this build has no "ssm" references`) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestABrokenConfigIsTheReasonWhyItsDatabaseIsNotFound(t *testing.T) {
 	t.Parallel()
-	r, _ := with(object{text: `{"mode":1}`})
-	r.options = Options{Env: env()}
-	if _, err := r.database(t.Context()); err == nil || !strings.Contains(err.Error(), "scheduler.json:1") {
+	if _, err := with(object{text: `{"mode":1}`}, Options{Env: env()}).database(t.Context()); err == nil || !strings.Contains(err.Error(), "scheduler.json:1") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -111,8 +109,7 @@ func TestPlacesAreReadFromTheEnvironment(t *testing.T) {
 
 func TestWithoutAConfigPathOpeningSaysHowToNameOne(t *testing.T) {
 	t.Parallel()
-	_, l := with(object{})
-	if _, err := Open(t.Context(), Options{Env: env()}, l); err == nil || !strings.Contains(err.Error(), EnvConfig) {
+	if _, err := Open(t.Context(), Options{Env: env()}, link(object{})); err == nil || !strings.Contains(err.Error(), EnvConfig) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -120,9 +117,7 @@ func TestWithoutAConfigPathOpeningSaysHowToNameOne(t *testing.T) {
 // What cannot be opened fails whatever is asked of it, with the reason.
 func TestALostDatabaseSaysWhy(t *testing.T) {
 	t.Parallel()
-	_, l := with(object{text: "{}"})
-	l.Database = func(context.Context, Secret) (Database, error) { return nil, errors.New("no way") }
-	w, err := Open(t.Context(), Options{Env: env(), Config: "x"}, l)
+	w, err := Open(t.Context(), Options{Env: env(), Config: "x"}, link(object{text: "{}"}))
 	if err != nil {
 		t.Fatal(err)
 	}

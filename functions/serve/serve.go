@@ -29,7 +29,7 @@ const minInterval = 60
 type Function struct {
 	Name  fleet.Function
 	Tick  Tick
-	Links host.Links
+	Links []fleet.Link
 	Env   func(string) string
 	Out   io.Writer
 
@@ -88,7 +88,7 @@ func (f *Function) open(ctx context.Context, log host.Log) (*host.World, error) 
 	if f.world != nil {
 		return f.world, nil
 	}
-	w, err := host.Open(ctx, host.Options{Env: f.Env, MinInterval: minInterval, Alerters: []fleet.Alerter{log.Alerter()}}, f.Links)
+	w, err := host.Open(ctx, host.Options{Env: f.Env, MinInterval: minInterval, Alerters: []fleet.Alerter{log.Alerter()}}, f.Links...)
 	if err != nil {
 		return nil, err
 	}

@@ -20,12 +20,9 @@ func nowhere(out *strings.Builder, do Tick) *Function {
 	return &Function{
 		Name: fleet.Evaluate, Tick: do, Out: out,
 		Env: func(name string) string { return map[string]string{host.EnvConfig: "scheduler.json"}[name] },
-		Links: host.Links{
-			Objects: func(string) fleet.Objects { return nil },
-			Database: func(context.Context, host.Secret) (host.Database, error) {
-				return nil, errors.New("no database is named")
-			},
-		},
+		Links: []fleet.Link{{Database: func(context.Context, fleet.Secret) (fleet.Database, error) {
+			return nil, errors.New("no database is named")
+		}}},
 	}
 }
 
@@ -148,9 +145,9 @@ func TestALostDatabaseDoesNotKeepExpiredMachinesAlive(t *testing.T) {
 	f.Env = func(name string) string {
 		return map[string]string{host.EnvConfig: "x.json", host.EnvName: "prod", host.EnvPlaces: "moon/dark-side"}[name]
 	}
-	f.Links.Clouds = map[string]func(host.Setup) (fleet.Cloud, error){
-		"moon": func(host.Setup) (fleet.Cloud, error) { return fleet.Cloud{Compute: cloud}, nil },
-	}
+	f.Links = append(f.Links, fleet.Link{Provider: "moon", Cloud: func(fleet.Setup) (fleet.Cloud, error) {
+		return fleet.Cloud{Compute: cloud}, nil
+	}})
 	_, err := f.Do(t.Context(), time.Now())
 	if err == nil || !strings.Contains(err.Error(), "no database is named") {
 		t.Errorf("the tick ends with %v", err)

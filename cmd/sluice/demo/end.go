@@ -16,7 +16,7 @@ func (r *run) summary(ctx context.Context, jobs []Thumbnail) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	s := Summary{Jobs: len(r.ids), Done: c.Done, Failed: c.Failed, Dead: c.Dead, Took: time.Since(r.begun), Most: r.most, Thumbnails: r.home.thumbnails()}
+	s := Summary{Jobs: len(r.ids), Done: c.Done, Failed: c.Failed, Dead: c.Dead, Took: time.Since(r.begun).Seconds(), Most: r.most, Thumbnails: r.home.thumbnails()}
 	s.Lost = s.Jobs - c.over() + max(0, missing(jobs)-c.Failed-c.Dead)
 	if s.WaitP50, s.WaitP95, err = waits(ctx, r.conn, r.ids); err != nil {
 		return s, err
@@ -43,7 +43,8 @@ func (r *run) costs(ctx context.Context, s *Summary) error {
 	if err != nil {
 		return err
 	}
-	all, err := r.db.Workers(ctx, m.Now.Add(-s.Took-time.Minute))
+	took := time.Since(r.begun)
+	all, err := r.db.Workers(ctx, m.Now.Add(-took-time.Minute))
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (r *run) costs(ctx context.Context, s *Summary) error {
 		}
 	}
 	price, err := fleet.ParseMoney(pricePerHour)
-	s.AlwaysOn = price.For(s.Took) * fleet.Money(r.most)
+	s.AlwaysOn = price.For(took) * fleet.Money(r.most)
 	return err
 }
 

@@ -17,14 +17,14 @@ type process struct {
 }
 
 // startVPS starts an agent as any VPS would, in a process group of its own so that a Ctrl-C reaches it through us.
-func startVPS(agent string, h home, redisURL string) (*process, error) {
+func startVPS(agent string, h home) (*process, error) {
 	log, err := os.OpenFile(h.path("vps.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("start the VPS worker: %w", err)
 	}
-	defer func() { _ = log.Close() }()                                                   // the child has its own
-	cmd := exec.Command(agent, "--provider", "vps", "--machine", "vps", "--pool", "vps") //nolint:gosec,noctx // our own program, ended by signal
-	cmd.Env = append(os.Environ(), "SLUICE_DATABASE_URL_REF=file:"+h.databaseURL(), "DATABASE_URL=", "REDIS_URL="+redisURL)
+	defer func() { _ = log.Close() }()                                                                     // the child has its own
+	cmd := exec.Command(agent, "--machine=vps", "--sweep-redis", "--name="+Name, "--state-dir="+string(h)) //nolint:gosec,noctx // our own program, ended by signal
+	cmd.Env = append(os.Environ(), "SLUICE_DATABASE_URL_REF=file:"+h.databaseURL(), "SLUICE_REDIS_URL_REF=file:"+h.redisURL())
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {

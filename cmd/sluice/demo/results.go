@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -28,18 +27,15 @@ func count(ctx context.Context, conn *pgx.Conn, ids []string) (counts, error) {
 }
 
 // waits are how long jobs waited for their first attempt: the median and what one in twenty exceeds.
-func waits(ctx context.Context, conn *pgx.Conn, ids []string) (p50, p95 time.Duration, err error) {
-	var a, b float64
+func waits(ctx context.Context, conn *pgx.Conn, ids []string) (p50, p95 float64, err error) {
 	err = conn.QueryRow(ctx, `SELECT coalesce(percentile_cont(0.5) WITHIN GROUP (ORDER BY w), 0), coalesce(percentile_cont(0.95) WITHIN GROUP (ORDER BY w), 0)
 		FROM (SELECT extract(epoch FROM min(a.started_at) - j.created_at)::float8 AS w FROM processing_jobs j JOIN job_attempts a ON a.job_id = j.id
-		WHERE j.id = ANY($1::text[]::uuid[]) GROUP BY j.id, j.created_at) x`, ids).Scan(&a, &b)
+		WHERE j.id = ANY($1::text[]::uuid[]) GROUP BY j.id, j.created_at) x`, ids).Scan(&p50, &p95)
 	if err != nil {
 		return 0, 0, fmt.Errorf("measure waits: %w", err)
 	}
-	return seconds(a), seconds(b), nil
+	return p50, p95, nil
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // retried is how many attempts there were beyond the first of each job.
 func retried(ctx context.Context, conn *pgx.Conn, ids []string) (n int, err error) {
@@ -52,21 +48,21 @@ func retried(ctx context.Context, conn *pgx.Conn, ids []string) (n int, err erro
 
 // Summary is what a run came to.
 type Summary struct {
-	Jobs       int           `json:"jobs"`
-	Done       int           `json:"done"`
-	Failed     int           `json:"failed"`
-	Dead       int           `json:"dead"`
-	Lost       int           `json:"lost"` // neither done nor failed nor dead, or done without a thumbnail
-	Retried    int           `json:"retried"`
-	WaitP50    time.Duration `json:"wait_p50_ns"`
-	WaitP95    time.Duration `json:"wait_p95_ns"`
-	Took       time.Duration `json:"took_ns"`
-	Machines   int           `json:"machines_started"`
-	Most       int           `json:"machines_at_once"`
-	Left       int           `json:"workers_left"`
-	Cost       fleet.Money   `json:"cost_micros"`
-	AlwaysOn   fleet.Money   `json:"always_on_micros"` // of as many machines as ran at once, for the whole time
-	Thumbnails string        `json:"thumbnails"`
+	Jobs       int         `json:"jobs"`
+	Done       int         `json:"done"`
+	Failed     int         `json:"failed"`
+	Dead       int         `json:"dead"`
+	Lost       int         `json:"lost"` // neither done nor failed nor dead, or done without a thumbnail
+	Retried    int         `json:"retried"`
+	WaitP50    float64     `json:"wait_p50_seconds"`
+	WaitP95    float64     `json:"wait_p95_seconds"`
+	Took       float64     `json:"took_seconds"`
+	Machines   int         `json:"machines_started"`
+	Most       int         `json:"machines_at_once"`
+	Left       int         `json:"workers_left"`
+	Cost       fleet.Money `json:"cost_micros"`
+	AlwaysOn   fleet.Money `json:"always_on_micros"` // of as many machines as ran at once, for the whole time
+	Thumbnails string      `json:"thumbnails"`
 }
 
 // Words tells the summary to a person.
@@ -76,16 +72,14 @@ func (s Summary) Words() string {
 		saved = fmt.Sprintf(", %d %% less", 100-100*s.Cost/s.AlwaysOn)
 	}
 	return fmt.Sprintf(`Jobs      %d of %d done, %d failed, %d dead, %d lost, %d tried again
-Waits     p50 %s, p95 %s
+Waits     p50 %.1f s, p95 %.1f s
 Machines  %d started, at most %d at once, %d left
-Cost      %s USD; %d always on would have cost %s USD for this time%s
-Time      %s
+Cost      %.4f USD; %d always on would have cost %.4f USD for this time%s
+Time      %.1f s
 Pictures  %s`,
-		s.Done, s.Jobs, s.Failed, s.Dead, s.Lost, s.Retried, short(s.WaitP50), short(s.WaitP95), s.Machines, s.Most, s.Left,
-		s.Cost, s.Most, s.AlwaysOn, saved, short(s.Took), s.Thumbnails)
+		s.Done, s.Jobs, s.Failed, s.Dead, s.Lost, s.Retried, s.WaitP50, s.WaitP95, s.Machines, s.Most, s.Left,
+		s.Cost.Float(), s.Most, s.AlwaysOn.Float(), saved, s.Took, s.Thumbnails)
 }
-
-func short(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
 // Err says whether the run kept its promises.
 func (s Summary) Err() error {

@@ -12,6 +12,7 @@ import (
 	"sluice/core/fleet"
 	"sluice/core/tick"
 	"sluice/functions/host"
+	"sluice/providers/local"
 	"sluice/providers/postgres"
 )
 
@@ -37,7 +38,7 @@ type Options struct {
 	Keep  bool
 	Self  string // this program, which is also the job's command
 	Agent string // the sluice-agent program
-	Links host.Links
+	Links []fleet.Link
 }
 
 // run is a local run under way.
@@ -68,7 +69,7 @@ func Run(ctx context.Context, o Options) (s Summary, err error) {
 	}
 	err = r.work(ctx)
 	if ctx.Err() != nil {
-		return s, errors.New("interrupted: everything that was started is being ended")
+		return s, errors.New("interrupted: everything that was started has been ended")
 	}
 	if err != nil {
 		return s, err
@@ -129,7 +130,7 @@ func (r *run) open(ctx context.Context) error {
 	var err error
 	r.world, err = host.Open(ctx, host.Options{
 		Env: r.environment, Config: r.home.config(), Database: r.stack.databaseURL, Limit: tickLimit, MinInterval: 1,
-	}, r.Links)
+	}, r.Links...)
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func (r *run) begin(ctx context.Context, jobs []Thumbnail) error {
 		return err
 	}
 	var err error
-	if r.vps, err = startVPS(r.Agent, r.home, r.stack.redisURL); err != nil {
+	if r.vps, err = startVPS(r.Agent, r.home); err != nil {
 		return err
 	}
 	r.Say("Started one worker, the VPS")
@@ -214,18 +215,18 @@ func due() time.Time { return time.Now().UTC() }
 
 // state is where the burst is.
 type state struct {
-	jobs             counts
-	booting, working int
-	draining, ending int // ending: asked for or listed, and no longer of use
+	jobs                       counts
+	booting, working, draining int
+	intents                    int // asked for, and not answered or not seen yet
 }
 
 func (s state) over() bool {
-	return s.jobs.total() > 0 && s.jobs.over() == s.jobs.total() && s.booting+s.working+s.draining+s.ending == 0
+	return s.jobs.total() > 0 && s.jobs.over() == s.jobs.total() && s.booting+s.working+s.draining+s.intents == 0
 }
 
 func (s state) String() string {
 	return fmt.Sprintf("%d of %d jobs over, %d running; machines: %d booting, %d working, %d draining",
-		s.jobs.over(), s.jobs.total(), s.jobs.Running, s.booting, s.working, s.draining+s.ending)
+		s.jobs.over(), s.jobs.total(), s.jobs.Running, s.booting, s.working, s.draining)
 }
 
 // look counts jobs and machines, and prints progress where it has changed.
@@ -248,13 +249,11 @@ func (r *run) look(ctx context.Context) (state, error) {
 			s.booting++
 		case fleet.Ready:
 			s.working++
-		case fleet.Draining:
+		case fleet.Draining, fleet.Suspended, fleet.Terminated, fleet.Failed:
 			s.draining++
-		case fleet.Suspended, fleet.Terminated, fleet.Failed:
-			s.ending++
 		}
 	}
-	s.ending += len(m.Intents)
+	s.intents = len(m.Intents)
 	r.most = max(r.most, s.booting+s.working+s.draining)
 	if line, ok := r.told.next(s, time.Since(r.begun)); ok {
 		r.say("%s", line)
@@ -290,6 +289,10 @@ func (r *run) environment(name string) string {
 		return ""
 	case host.EnvRedis:
 		return r.stack.redisURL
+	case local.EnvDir:
+		return r.home.machines()
+	case local.EnvAgent:
+		return r.Agent
 	}
 	return r.Env(name)
 }

@@ -71,6 +71,10 @@ func openHome(path string) (home, error) {
 	if err := os.RemoveAll(abs); err != nil {
 		return "", fmt.Errorf("empty run folder: %w", err)
 	}
+	// The services' own user must get through the folder above; what is in the run's is nobody else's.
+	if err := os.MkdirAll(filepath.Dir(abs), 0o755); err != nil { //nolint:gosec // see above
+		return "", fmt.Errorf("make run folder: %w", err)
+	}
 	for _, dir := range []string{abs, h.images(), h.thumbnails(), h.machines()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", fmt.Errorf("make run folder: %w", err)
