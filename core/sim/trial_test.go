@@ -275,9 +275,9 @@ func (x *trial) release(p *pending) {
 // weight makes crashes likelier at calls that are rarer and matter more.
 func weight(op sim.Op) float64 {
 	switch op {
-	case sim.OpResume, sim.OpSuspend:
-		return 25
-	case sim.OpLaunch, sim.OpTerminate, sim.OpBegin, sim.OpSettle:
+	case sim.OpResume, sim.OpSuspend, sim.OpBegin:
+		return 40
+	case sim.OpLaunch, sim.OpTerminate, sim.OpSettle:
 		return 8
 	case sim.OpCommit, sim.OpSend, sim.OpSent, sim.OpCharges, sim.OpQuote:
 		return 3
