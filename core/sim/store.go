@@ -320,6 +320,8 @@ func answering(in fleet.Intent, kind string, market fleet.Market) fleet.Attempt 
 	return best
 }
 
+// launchedWorker is the row of a machine that answers a launch. It costs since the first call; what it
+// answers may be the last one, and its boot begins then.
 func launchedWorker(deployment string, in fleet.Intent, a fleet.Attempt, place fleet.Place, m fleet.Machine, now time.Time) fleet.Worker {
 	price := in.Reserve
 	for i, o := range in.Offers {
@@ -330,7 +332,7 @@ func launchedWorker(deployment string, in fleet.Intent, a fleet.Attempt, place f
 	return fleet.Worker{
 		ID: fleet.ID(deployment, place.String(), m.ID), Pool: in.Pool, Place: place, Zone: m.Zone, Machine: m.ID,
 		Type: m.Type, Market: m.Market, Intent: in.ID, Spec: m.Tags.Spec, Price: price, MinCharge: in.MinFor,
-		Status: fleet.Provisioning, Slots: 1, CostFrom: a.First, BootAt: a.First, Expires: m.Tags.Expires, Changed: now,
+		Status: fleet.Provisioning, Slots: 1, CostFrom: a.First, BootAt: latest(a.First, in.Changed), Expires: m.Tags.Expires, Changed: now,
 	}
 }
 

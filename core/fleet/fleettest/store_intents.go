@@ -21,6 +21,7 @@ func intentCases() []storeCase {
 		{"machines of an answer get their rows once", settleTwice},
 		{"an answer does not set back a worker that has registered", settleAfterRegister},
 		{"a machine takes its price from the offer that was tried", settlePrice},
+		{"a machine costs since the first call and boots since the last", bootsSinceRepeat},
 		{"machines of an intent are counted as bound, also when they have ended", boundCounts},
 		{"a cool-off is stored with a refusal and ends with a success", coolOffs},
 	}
@@ -205,6 +206,32 @@ func settlePrice(b *bench) {
 	b.near("expires", w.Expires, in.Created.Add(time.Hour))
 	b.near("cost from", w.CostFrom, asked) // the call's begin, not its answer
 	b.near("boot at", w.BootAt, w.CostFrom)
+}
+
+func bootsSinceRepeat(b *bench) {
+	b.assign()
+	repeated := func(word string) fleet.Intent {
+		in := b.open(word, 1)
+		b.begin(in, 0)
+		b.Advance(4 * time.Minute)
+		b.commit(func(m fleet.Memory, p *fleet.Plan, _ *fleet.Record) {
+			taken := *find(m, in.ID)
+			taken.Changed, taken.ClaimedUntil, taken.Attempts[0].Calls = m.Now, m.Now.Add(2*time.Minute), 2
+			taken.Idempotent = true
+			p.Intents = []fleet.Intent{taken}
+		})
+		return in
+	}
+	check := func(how string, w fleet.Worker, in fleet.Intent) {
+		b.Helper()
+		b.near(how+": cost from", w.CostFrom, in.Created)
+		b.near(how+": boot at", w.BootAt, in.Created.Add(4*time.Minute))
+	}
+	in := repeated("answered")
+	b.settle(in, fleet.Result{Outcome: fleet.OutcomeDone, State: fleet.IntentDone, Machines: []fleet.Machine{machine("i-answered", in)}})
+	check("answered", b.recall().Workers[0], in)
+	in = repeated("registered")
+	check("registered", b.worker(b.register("i-registered", in.ID).Worker), in)
 }
 
 func boundCounts(b *bench) {
