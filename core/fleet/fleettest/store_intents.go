@@ -211,13 +211,17 @@ func settlePrice(b *bench) {
 func bootsSinceRepeat(b *bench) {
 	b.assign()
 	repeated := func(word string) fleet.Intent {
-		in := b.open(word, 1)
+		var in fleet.Intent
+		b.commit(func(m fleet.Memory, p *fleet.Plan, _ *fleet.Record) {
+			in = launch(word, 1, m.Now)
+			in.Idempotent = true
+			p.Intents = []fleet.Intent{in}
+		})
 		b.begin(in, 0)
 		b.Advance(4 * time.Minute)
 		b.commit(func(m fleet.Memory, p *fleet.Plan, _ *fleet.Record) {
 			taken := *find(m, in.ID)
 			taken.Changed, taken.ClaimedUntil, taken.Attempts[0].Calls = m.Now, m.Now.Add(2*time.Minute), 2
-			taken.Idempotent = true
 			p.Intents = []fleet.Intent{taken}
 		})
 		return in
