@@ -189,7 +189,7 @@ func (c *checks) commit(e sim.Event) {
 		return
 	}
 	c.unknown(p, *e.Snapshot)
-	if c.commits++; c.commits%5 == 0 {
+	if c.commits++; c.commits%8 == 0 {
 		c.repeatable(*e.Snapshot)
 	}
 	c.jobs()

@@ -60,7 +60,7 @@ var allHappenings = []string{
 
 func generate(r *rand.Rand) setting {
 	s := setting{
-		start: time.Duration(r.IntN(24*3600)) * time.Second, length: time.Duration(8+r.IntN(20)) * time.Minute, quiet: 40 + r.IntN(80),
+		start: time.Duration(r.IntN(24*3600)) * time.Second, length: time.Duration(6+r.IntN(16)) * time.Minute, quiet: 40 + r.IntN(80),
 		rates: map[string]float64{}, reconcileEvery: 5 + r.IntN(10),
 	}
 	s.clouds = generateClouds(r)
@@ -76,7 +76,33 @@ func generate(r *rand.Rand) setting {
 		}
 	}
 	s.faults(r)
+	s.theme(r)
 	return s
+}
+
+// theme leads some worlds to where few would get by chance.
+func (s *setting) theme(r *rand.Rand) {
+	switch r.IntN(16) {
+	case 0: // machines that are suspended and resumed all the time
+		s.length, s.quiet, s.rates["crash"] = 30*time.Minute, 140, 0.01
+		for i := range s.clouds {
+			s.clouds[i].Traits.Suspends, s.clouds[i].Ending, s.clouds[i].Boot = true, 10*time.Second, 20*time.Second
+		}
+		for i := range s.config.Pools {
+			p := &s.config.Pools[i]
+			p.OnIdle, p.IdleMinutes, p.DownCooldown, p.MinReady = fleet.SuspendIdle, 1, 0, 0
+		}
+		s.config.Workers.MaxLifetime = 2 * 3600
+	case 1: // a day that ends with its limit reached, and somebody who lifts the override on the next
+		s.start, s.length, s.config.Timezone = 23*time.Hour+20*time.Minute, 55*time.Minute, "UTC"
+		s.config.Limits.Daily = 8 * fleet.Cent
+		s.happenings = append(s.happenings, "request_resume")
+	case 2: // answers that are lost while somebody else does the work
+		s.vps, s.rates["answer_lost"], s.rates["call_error"] = 2, 0.4, 0.2
+		for i := range s.clouds {
+			s.clouds[i].Traits.Visibility = 180
+		}
+	}
 }
 
 // faults are none in some trials, one kind alone in others, and a handful or all in most.
@@ -131,7 +157,7 @@ func generateClouds(r *rand.Rand) []sim.Cloud {
 			Jitter: time.Duration(r.IntN(60)) * time.Second, Ending: time.Duration(r.IntN(90)) * time.Second, Quota: 20,
 			Keeps: time.Duration(r.IntN(2)) * 10 * time.Minute, Prices: map[string]fleet.Money{}, Capacity: map[string]int{},
 			Traits: fleet.Traits{
-				Idempotent: r.IntN(2) == 0, Visibility: fleet.Seconds(r.IntN(3) * 30), MinCharge: []fleet.Seconds{0, 60, 600}[r.IntN(3)],
+				Idempotent: r.IntN(2) == 0, Visibility: []fleet.Seconds{0, 30, 60, 180}[r.IntN(4)], MinCharge: []fleet.Seconds{0, 60, 600}[r.IntN(3)],
 				MaxBatch: 1 + r.IntN(3), Suspends: r.IntN(3) > 0, BoundsLifetime: r.IntN(2) == 0,
 			},
 		}
