@@ -41,8 +41,11 @@ func TestTorture(t *testing.T) {
 		for i := range runtime.GOMAXPROCS(0) {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
-				for seed, ok := more(); ok; seed, ok = more() {
-					torture(t, seed, seen)
+				failed := 0
+				for seed, ok := more(); ok && failed < tooMany; seed, ok = more() {
+					if !torture(t, seed, seen) {
+						failed++
+					}
 				}
 			})
 		}
@@ -50,20 +53,23 @@ func TestTorture(t *testing.T) {
 	seen.report(t, *durationFlag > 0 || *fixedFlag+*seedsFlag >= 2500)
 }
 
+// tooMany failures end a run: they are likely to be one.
+const tooMany = 3
+
 // torture runs a seed and, where it fails, runs it again for its story.
-func torture(t *testing.T, seed uint64, seen *coverage) {
+func torture(t *testing.T, seed uint64, seen *coverage) bool {
 	failed := run(t, seed, seen, nil)
 	if failed == "" {
-		return
+		return true
 	}
 	t.Errorf("seed %d: %s", seed, failed)
 	var story []string
 	run(t, seed, newCoverage(), func(format string, args ...any) { story = append(story, fmt.Sprintf(format, args...)) })
-	for _, line := range story[max(0, len(story)-80):] {
+	for _, line := range story[max(0, len(story)-60):] {
 		t.Log(line)
 	}
 	t.Logf("replay: go test ./core/sim -run TestTorture -seed %d -v", seed)
-	t.FailNow()
+	return false
 }
 
 func replay(t *testing.T, seed uint64) {

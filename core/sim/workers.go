@@ -53,7 +53,7 @@ func (w *World) register(r Registration) Beat {
 	d, now := w.db, w.clock()
 	row, known := d.byMachine(r.Place, r.Machine)
 	_, assigned := d.assigned[r.Pool]
-	if !known && (!assigned || d.inFlight(r.Intent)) {
+	if !known && (!assigned || d.inFlight(r.Intent) || d.doomed(r)) {
 		return Beat{Wait: true}
 	}
 	if !known {
@@ -87,6 +87,16 @@ func (d *database) inFlight(intent string) bool {
 	in, ok := d.intents[intent]
 	return ok && in.State == fleet.IntentOpen && !in.Idempotent &&
 		slices.ContainsFunc(in.Attempts, func(a fleet.Attempt) bool { return a.Calls > 1 && a.Unanswered() })
+}
+
+// doomed says that the machine's end was asked for while nobody knew it: there is no way back from that.
+func (d *database) doomed(r Registration) bool {
+	for _, in := range d.intents {
+		if in.State == fleet.IntentOpen && in.Kind == fleet.KindTerminate && in.Ref.Place == r.Place && in.Ref.Machine == r.Machine {
+			return true
+		}
+	}
+	return false
 }
 
 // newRow is the row of a machine of which nobody has told yet.

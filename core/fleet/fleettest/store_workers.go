@@ -17,6 +17,7 @@ func workerCases() []storeCase {
 		{"registering without an assignment has to wait", registerWaits},
 		{"more machines of a launch than it asked for register as draining", registerSurplus},
 		{"registering has to wait while a repeated call without idempotency is in flight", registerWaitsForRepeat},
+		{"a machine whose end was asked for while nobody knew it does not register", registerDoomed},
 		{"the vps registers as itself", registerVPS},
 		{"a heartbeat is stored and is no change", heartbeats},
 		{"a heartbeat of an unknown or ended worker says so", heartbeatUnknown},
@@ -148,6 +149,20 @@ func registerSurplus(b *bench) {
 			b.Errorf("machine %d of a launch for one is %s, %v; want %s", i+1, r.Status, err, want)
 		}
 	}
+}
+
+func registerDoomed(b *bench) {
+	b.assign()
+	b.commit(func(m fleet.Memory, p *fleet.Plan, _ *fleet.Record) {
+		in := ending("orphan", "", m.Now)
+		in.Ref = fleet.Ref{Place: place(), Machine: "i-orphan"}
+		p.Intents = []fleet.Intent{in}
+	})
+	r, err := b.Workers.Register(b.ctx, Registration{Provider: cloud, Scope: scopeA, Machine: "i-orphan", Pool: poolA})
+	if err != nil || !r.Wait || len(b.recall().Workers) != 0 {
+		b.Errorf("wait=%v, %v, workers %s: it would be given work and then be killed", r.Wait, err, text(b.T, b.recall().Workers))
+	}
+	b.register("i-another", "")
 }
 
 func registerVPS(b *bench) {
