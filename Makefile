@@ -14,7 +14,9 @@ NEED ?= postgres,redis,pgbouncer,rabbitmq
 # The race detector is built with a C compiler.
 RACE := $(shell command -v "$$(go env CC)" >/dev/null && echo -race)
 
-.PHONY: help run test check bench shape mutants torture build schema
+WITH := bin/with-services
+
+.PHONY: help run test check bench shape mutants torture build functions schema
 
 help: ## list these targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -27,7 +29,7 @@ build: ## build bin/sluice and bin/sluice-agent
 
 test: bin/with-services ## run every test against private services, which it installs if it must
 	$(if $(RACE),,@echo 'no C compiler ("apt-get install gcc"): running WITHOUT the race detector')
-	bin/with-services --need $(NEED) -- go test $(RACE) -shuffle=on -timeout 10m ./...
+	$(WITH) --need $(NEED) -- go test $(RACE) -shuffle=on -timeout 10m ./...
 
 check: $(GOLANGCI_LINT) $(GOVULNCHECK) ## check format, vet, lint, known vulnerabilities and go.mod
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted:" $$unformatted; exit 1; }
@@ -36,17 +38,20 @@ check: $(GOLANGCI_LINT) $(GOVULNCHECK) ## check format, vet, lint, known vulnera
 	$(call vulnerabilities)
 	go mod tidy -diff
 
-bench: ## measure the decision's speed and size
-	go run ./scripts/bench
+functions: ## build bin/evaluate and bin/reconcile as a cloud runs them: static, stripped
+	CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags '-s -w' -o bin/ ./functions/evaluate ./functions/reconcile
+
+bench: functions bin/with-services ## measure warm ticks, decisions alone and the evaluate function, in one table
+	$(WITH) --need postgres,redis -- go run ./scripts/bench
 
 shape: ## print how long functions and files are; gates nothing
 	@go run ./scripts/shape
 
-mutants: ## break the code in small ways and see that a test notices
-	go run ./scripts/mutants
+mutants: bin/with-services ## break the code in small ways and see that a test notices
+	$(WITH) --need postgres,redis,pgbouncer -- go run ./scripts/mutants $(if $(ONLY),-only '$(ONLY)')
 
-torture: ## run the simulator with many seeds
-	go test ./core/sim -run TestTorture -timeout 30m -count=1 -v
+torture: ## run the simulator for DURATION (10m) of fresh seeds beside the fixed ones
+	go test ./core/sim -run TestTorture -timeout 0 -count=1 -v -duration=$(or $(DURATION),10m)
 
 schema: ## write the settings' JSON Schema and reference table anew
 	go test ./core/config -update
