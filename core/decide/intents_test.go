@@ -57,6 +57,7 @@ func TestUnansweredLaunches(t *testing.T) {
 		{"without idempotency: called twice, from a late one", all(wanted, asked("in", 151*time.Second, ionos, times(2)), listed("i-x", tagged("in"))), fleet.IntentDone, nil, "intent.adopted"},
 
 		{"given up: still reserved after one late list", asked("in", 151*time.Second, abandoned), fleet.IntentAbandoned, nil, ""},
+		{"given up: the same late list twice is one", asked("in", 4*minute, abandoned, emptySince(0)), "", nil, ""},
 		{"given up: an early list counts for nothing", asked("in", 2*minute, abandoned), "", nil, ""},
 		{"given up: free after two", asked("in", 4*minute, abandoned, emptySince(minute)), fleet.IntentClosed, nil, "intent.released"},
 		{"given up: a list that is not complete counts for nothing", all(asked("in", 4*minute, abandoned, emptySince(minute)), placeUnknown), "", nil, ""},

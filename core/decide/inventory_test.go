@@ -130,6 +130,7 @@ func TestSuspending(t *testing.T) {
 		given change
 		calls []string
 	}{
+		{"a list begun before the call proves nothing", all(keeps, has("a", drains("drain.idle", 4*minute), acked), doing(fleet.KindSuspend, "a", 95*time.Second), inState("i-a", fleet.MachineSuspended), begun(100*time.Second)), []string{"suspend i-a again"}},
 		{"on its way: it is waited for", all(keeps, going, inState("i-a", fleet.MachineStopping)), nil},
 		{"no effect: it is asked again", all(keeps, going), []string{"suspend i-a again"}},
 		{"no effect for a whole boot's time: it is ended", all(keeps, has("a", drains("drain.idle", 6*minute), acked), doing(fleet.KindSuspend, "a", 5*minute)), []string{"terminate i-a"}},

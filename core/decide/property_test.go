@@ -13,7 +13,7 @@ import (
 )
 
 // seeds are how many random snapshots each property is tried on.
-const seeds = 1500
+const seeds = 600
 
 type dice struct{ *rand.Rand }
 
