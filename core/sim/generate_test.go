@@ -324,7 +324,7 @@ func (x *trial) befall(name string) bool {
 			return false
 		}
 		x.w.Hide(m, time.Duration(1+x.rng.IntN(8))*time.Minute)
-		x.checks.amnesia = true // nobody can count what is not shown
+		x.checks.amnesia, x.checks.lied = true, true // nobody can count what is not shown
 	case "silence":
 		if a := x.w.Agents(); len(a) > 0 {
 			x.w.Silence(a[x.rng.IntN(len(a))], time.Duration(1+x.rng.IntN(10))*time.Minute)
@@ -380,7 +380,7 @@ func (x *trial) foreign(cloud string) {
 func (x *trial) befallDatabase(name string) bool {
 	if name == "swap" {
 		x.w.Swap()
-		x.checks.amnesia, x.checks.swapped = true, true
+		x.checks.amnesia = true
 		return true
 	}
 	if len(x.backups) == 0 || x.chance(0.5) {
