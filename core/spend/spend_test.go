@@ -265,6 +265,14 @@ func TestWhatIsReservedIsNotThereForTheNext(t *testing.T) {
 	if n, _ := b.Afford(2, hour, 600); n != 1 {
 		t.Errorf("%d more, want 1", n)
 	}
+	both := 2 * hour.For(25*time.Minute)
+	for daily, want := range map[fleet.Money]int{both: 1, both - 1: 0} {
+		b := open(t, snapshot(func(s *fleet.Snapshot) { s.Config.Limits.Daily = daily }))
+		b.Reserve(1, hour, 0)
+		if n, _ := b.Afford(1, hour, 0); n != want {
+			t.Errorf("%d more where %s is for two, want %d", n, daily, want)
+		}
+	}
 }
 
 func TestReconcile(t *testing.T) {
