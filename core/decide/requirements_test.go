@@ -161,3 +161,13 @@ func TestNoDepthPassesTheHourlyLimit(t *testing.T) {
 		}
 	}
 }
+
+func TestAColdPoolEndsItsMachinesWithTheBatch(t *testing.T) {
+	t.Parallel()
+	cold := pool(func(p *fleet.Pool) { p.IdleMinutes = 0 })
+	done := decide.Decide(world(cold, scaledDown(time.Second), hasMany(2, idle(0))))
+	same(t, "drained when the last job is done", drained(done), map[string]string{"w1": "drain.dry", "w2": "drain.dry"})
+	rest := decide.Decide(world(cold, inHand(1), has("w1", busy1), has("w2", idle(0))))
+	same(t, "drained while one is at work", drained(rest), map[string]string{"w2": "drain.idle"})
+	same(t, "calls for a queue of nothing", calls(decide.Decide(world(cold))), []string{})
+}
