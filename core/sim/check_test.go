@@ -90,6 +90,9 @@ func (c *checks) launch(e sim.Event) {
 
 // asked is for how many machines an intent was written.
 func (c *checks) asked(e sim.Event) int {
+	if c.plans[e.Process].Plan == nil {
+		return 0
+	}
 	for _, in := range c.plans[e.Process].Plan.Intents {
 		if in.ID == e.Intent {
 			return in.Count
@@ -123,14 +126,34 @@ func (c *checks) day() (from, to time.Time) {
 }
 
 func (c *checks) resume(e sim.Event) {
-	for _, in := range c.plans[e.Process].Plan.Intents {
+	p := c.plans[e.Process]
+	if p.Plan == nil {
+		c.x.fail("invariant 3: %s resumed %s without having written it down", e.Process, e.Machine)
+		return
+	}
+	for _, in := range p.Plan.Intents {
 		if in.Ref.Machine == e.Machine && in.Kind == fleet.KindResume {
 			c.allowed(e, in.ID, in.Pool)
+			c.fresh(e, in, *p.Snapshot)
 			c.x.seen.outcome("resume had")
 		}
 	}
 	if !c.amnesia {
 		c.money(e)
+	}
+}
+
+// fresh: what is resumed is what would be launched.
+func (c *checks) fresh(e sim.Event, in fleet.Intent, s fleet.Snapshot) {
+	pool, _ := s.Config.Pool(in.Pool)
+	for _, m := range c.x.w.Machines() {
+		same := func(o fleet.Offer) bool {
+			prov, _ := s.Config.Provider(o.Provider)
+			return decide.Spec(o, prov.Settings) == m.Tags.Spec
+		}
+		if m.ID == e.Machine && !slices.ContainsFunc(pool.Offers, same) {
+			c.x.fail("launch spec: %s was resumed with spec %s, which no offer of pool %s has", m.ID, m.Tags.Spec, in.Pool)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type Cloud struct {
 	Keeps    time.Duration // for how long a machine that is gone is still listed
 	Ahead    time.Duration // of its clock, before the world's
 	NoBoot   float64       // share of machines whose agent never starts
+	Flicker  float64       // how often a list that claims to be complete misses a machine, though never twice within five minutes
 }
 
 // Key names a price or a capacity.
@@ -58,6 +59,7 @@ type Machine struct {
 	Sleeps  time.Time // a suspend call was accepted
 	Ended   time.Time // it costs nothing from then on
 	hidden  time.Time // until then lists do not show it, whatever they promise
+	missed  time.Time // when a list last missed it
 	awake   time.Time // since when it runs, and costs
 	cost    []stretch // what it cost before
 }
@@ -194,7 +196,7 @@ func (c compute) List(ctx context.Context, scope, name string) (out []fleet.Mach
 		now := c.p.w.now()
 		at = now.Add(c.a.Ahead)
 		for _, m := range c.a.machines {
-			if m.Place.Scope == scope && m.Tags.Name == name && !now.Before(m.Visible) && !now.Before(m.hidden) && (!m.Gone() || now.Sub(m.Ended) < c.a.Keeps) {
+			if m.Place.Scope == scope && m.Tags.Name == name && c.p.w.shows(c.a, m, now) {
 				out = append(out, m.Machine)
 			}
 		}
@@ -204,6 +206,18 @@ func (c compute) List(ctx context.Context, scope, name string) (out []fleet.Mach
 		return nil, time.Time{}, err
 	}
 	return out, at, nil
+}
+
+// shows says that a list begun now has the machine in it.
+func (w *World) shows(a *account, m *Machine, now time.Time) bool {
+	if now.Before(m.Visible) || now.Before(m.hidden) || m.Gone() && now.Sub(m.Ended) >= a.Keeps {
+		return false
+	}
+	if a.Flicker > 0 && now.Sub(m.missed) > 5*time.Minute && w.rng.Float64() < a.Flicker {
+		m.missed = now
+		return false
+	}
+	return true
 }
 
 // Quote implements fleet.Compute.

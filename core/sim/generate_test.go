@@ -82,27 +82,64 @@ func generate(r *rand.Rand) setting {
 
 // theme leads some worlds to where few would get by chance.
 func (s *setting) theme(r *rand.Rand) {
-	switch r.IntN(16) {
-	case 0: // machines that are suspended and resumed all the time
-		s.length, s.quiet, s.rates["crash"] = 30*time.Minute, 140, 0.01
-		for i := range s.clouds {
-			s.clouds[i].Traits.Suspends, s.clouds[i].Ending, s.clouds[i].Boot = true, 10*time.Second, 20*time.Second
-		}
-		for i := range s.config.Pools {
-			p := &s.config.Pools[i]
-			p.OnIdle, p.IdleMinutes, p.DownCooldown, p.MinReady = fleet.SuspendIdle, 1, 0, 0
-		}
-		s.config.Workers.MaxLifetime = 2 * 3600
+	switch r.IntN(20) {
+	case 0:
+		s.suspends()
 	case 1: // a day that ends with its limit reached, and somebody who lifts the override on the next
 		s.start, s.length, s.config.Timezone = 23*time.Hour+20*time.Minute, 55*time.Minute, "UTC"
 		s.config.Limits.Daily = 8 * fleet.Cent
 		s.happenings = append(s.happenings, "request_resume")
 	case 2: // answers that are lost while somebody else does the work
 		s.vps, s.rates["answer_lost"], s.rates["call_error"] = 2, 0.4, 0.2
+		s.clouds[0].Traits.Visibility = 180
+		s.config.Limits.Hourly = 20 * fleet.Cent
+	case 3: // answers that are lost at a cloud that cannot recognise repeats, and calls that take their time
+		s.launches(r, fleet.Traits{Visibility: []fleet.Seconds{0, 180}[r.IntN(2)], MaxBatch: 1}, 0.6, 0.3)
+		s.clouds[0].Flicker = 0.2
+	case 4: // the same at one that can, but that shows what it made only when its tokens are forgotten
+		s.launches(r, fleet.Traits{Idempotent: true, Visibility: 1200, MaxBatch: 1}, 0.6, 0.3)
+		s.length = 25 * time.Minute
+	case 5: // lost answers and refusals, where the next offer is dearer and the limit near
+		s.launches(r, fleet.Traits{Idempotent: r.IntN(2) == 0, Visibility: 30, MaxBatch: 1}, 0.3, 0)
+		s.rates["refused"] = 0.4
+	}
+	if r.IntN(4) == 0 {
 		for i := range s.clouds {
-			s.clouds[i].Traits.Visibility = 180
+			s.clouds[i].Flicker = 0.05
 		}
 	}
+}
+
+// suspends: machines are suspended and resumed all the time, while what they are launched from changes.
+func (s *setting) suspends() {
+	s.length, s.quiet, s.rates["crash"] = 30*time.Minute, 140, 0.01
+	for i := range s.clouds {
+		s.clouds[i].Traits.Suspends, s.clouds[i].Ending, s.clouds[i].Boot = true, 10*time.Second, 20*time.Second
+	}
+	for i := range s.config.Pools {
+		p := &s.config.Pools[i]
+		p.OnIdle, p.IdleMinutes, p.DownCooldown, p.MinReady = fleet.SuspendIdle, 1, 0, 0
+	}
+	s.config.Workers.MaxLifetime = 2 * 3600
+	s.happenings = append(s.happenings, "config_changed")
+}
+
+// launches: one pool that wants more than it gets, two offers, one cloud of the given kind, a limit for a few machines.
+func (s *setting) launches(r *rand.Rand, kind fleet.Traits, lost, slow float64) {
+	s.vps, s.poison, s.happenings = 0, poison{}, nil
+	s.rates = map[string]float64{"answer_lost": lost, "timeout": slow}
+	s.clouds = s.clouds[:1]
+	s.clouds[0].Traits = kind
+	s.config.Providers, s.config.Prices, s.config.Pools, s.config.Queues = s.config.Providers[:1], nil, s.config.Pools[:1], s.config.Queues[:1]
+	s.places = nil
+	at, zero := s.config.Providers[0].Place(), fleet.Seconds(0)
+	s.clouds[0].Prices = map[string]fleet.Money{sim.Key("small", fleet.Spot): 3 * fleet.Cent, sim.Key("small", fleet.OnDemand): 9 * fleet.Cent}
+	p := &s.config.Pools[0]
+	p.Enabled, p.Automatic, p.MaxWorkers, p.UpCooldown, p.FallbackAfter, p.Cheapest = true, true, 6, 0, &zero, true
+	p.Offers = []fleet.Offer{{Place: at, Type: "small", Market: fleet.Spot}, {Place: at, Type: "small", Market: fleet.OnDemand}}
+	p.Queues[0].Steps = []fleet.Tier{{Depth: 1, Workers: 4}}
+	s.config.Limits = fleet.Limits{Hourly: fleet.Money(10+r.IntN(12)) * fleet.Cent, Daily: 100 * fleet.Unit}
+	s.config.Mode, s.config.Providers[0].MaxInstances, s.quiet = fleet.Hybrid, 6, 60
 }
 
 // faults are none in some trials, one kind alone in others, and a handful or all in most.
@@ -371,7 +408,7 @@ func (x *trial) foreign(cloud string) {
 	l := fleet.Launch{
 		Token: fmt.Sprint("foreign-", x.rng.Int()), Count: 1, Lifetime: 3600,
 		Offer: fleet.Offer{Place: x.s.config.Providers[i].Place(), Type: "small", Market: fleet.OnDemand},
-		Tags:  fleet.Tags{Name: "sim", Deployment: "another", Pool: "ocr", Intent: "another", Expires: x.w.DatabaseNow().Add(time.Hour)},
+		Tags:  fleet.Tags{Name: "sim", Deployment: "another", Pool: "ocr", Intent: "another", Spec: "another", Expires: x.w.DatabaseNow().Add(time.Hour)},
 	}
 	x.w.Outside(cloud, l)
 	x.checks.amnesia = true // nobody can have counted it when it was made

@@ -402,3 +402,25 @@ func TestS23TheDeadlineIsKnown(t *testing.T) {
 		}
 	})
 }
+
+// Neither config nor database can be had; machines past their expiry go all the same.
+func TestMachinesPastTheirExpiryGoWithoutADatabase(t *testing.T) {
+	play(t, func(c *fleet.Config, _ *sim.Cloud) { c.Workers.MaxLifetime = 1800 }, func(s *stage) {
+		world := s.world
+		s.world = func(p *sim.Process) tick.World {
+			w := world(p)
+			w.Places = []fleet.Place{s.cfg.Providers[0].Place()}
+			return w
+		}
+		s.enqueue(5, sim.Job{Work: time.Hour})
+		s.minutes(5)
+		s.w.Break(sim.Fault{Op: sim.OpRecall, Verdict: sim.Fail(fleet.ErrUnavailable)})
+		s.w.Break(sim.Fault{Op: sim.OpGet, Verdict: sim.Fail(fleet.ErrUnavailable)})
+		s.failing(20)
+		s.wantMachines(1, 1, "before its expiry")
+		if errs := s.failing(10); len(errs) != 10 {
+			s.Errorf("%d of ten ticks failed visibly", len(errs))
+		}
+		s.wantMachines(1, 0, "after it")
+	})
+}
