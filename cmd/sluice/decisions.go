@@ -101,5 +101,3 @@ func (a *app) tellLines(lines []fleet.LineRecord, since time.Time) error {
 	}
 	return a.table([]string{"TIME (UTC)", "LEVEL", "WHAT AND WHY", "TICK"}, rows)
 }
-
-func (a *app) wouldHave(context.Context, question) error { return nil }

@@ -31,7 +31,8 @@ func addReason(cmd *cobra.Command, reason *string) {
 	cmd.Flags().StringVar(reason, "reason", "", "why, for the record (required)")
 }
 
-// ask puts a request in for the next tick.
+// ask puts a request in for the next tick. What that tick would refuse is refused here, while the
+// person who asks is still there.
 func (a *app) ask(ctx context.Context, r fleet.Request) error {
 	if r.Why == "" {
 		return usageError{errNoReason}
@@ -48,6 +49,9 @@ func (a *app) ask(ctx context.Context, r fleet.Request) error {
 	r.Who = a.who()
 	r.At = m.Now
 	r.ID = fleet.ID("request", m.Deployment, string(r.Kind), r.Target, r.Who, m.Now.String())
+	if err := a.refuse(r, m); err != nil {
+		return err
+	}
 	if err := db.Ask(ctx, r); err != nil {
 		return fmt.Errorf("%w%s", err, nextStep(r, err))
 	}
@@ -55,6 +59,26 @@ func (a *app) ask(ctx context.Context, r fleet.Request) error {
 		return a.writeJSON(r)
 	}
 	return a.say("Asked for; the next tick takes it up. `sluice decisions` shows what became of it.")
+}
+
+func (a *app) refuse(r fleet.Request, m fleet.Memory) error {
+	switch r.Kind {
+	case fleet.RequestDrain:
+		return refuseVPS(r.Target, m)
+	case fleet.RequestResume:
+		return a.refuseResume(r, m)
+	case fleet.RequestAdopt:
+	}
+	return nil
+}
+
+func refuseVPS(worker string, m fleet.Memory) error {
+	for _, w := range m.Workers {
+		if w.ID == worker && !w.Cloud() {
+			return fmt.Errorf("worker %s is the VPS, which Sluice neither starts nor ends: stop its sluice-agent with SIGTERM, it drains by itself", worker)
+		}
+	}
+	return nil
 }
 
 func nextStep(r fleet.Request, err error) string {

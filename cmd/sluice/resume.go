@@ -1,8 +1,13 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
+	"sluice/core/decide"
+	"sluice/core/explain"
 	"sluice/core/fleet"
 )
 
@@ -21,4 +26,28 @@ func (a *app) resumeCommand() *cobra.Command {
 	}
 	addReason(cmd, &reason)
 	return cmd
+}
+
+// refuseResume asks the next tick's own code what it would say.
+func (a *app) refuseResume(r fleet.Request, m fleet.Memory) error {
+	if m.Override == nil {
+		return errors.New("there is no override to lift: the config's mode holds")
+	}
+	c, err := a.currentConfig(m)
+	if err != nil {
+		return err
+	}
+	m.Requests, m.LastDue = append(m.Requests, r), nil
+	p := decide.Decide(fleet.Snapshot{
+		Version: 1, Function: fleet.Evaluate, Due: m.Now, Limit: fleet.Seconds(tickLimit.Seconds()), Config: c, ConfigAt: m.ConfigAt, Quotes: m.Quotes, Memory: m,
+	})
+	if p.Lifted {
+		return nil
+	}
+	for _, n := range p.Notes {
+		if why, ok := n.Why.(fleet.ResumeRefused); ok {
+			return fmt.Errorf("not lifted: %s", explain.Reason(why))
+		}
+	}
+	return errors.New("not lifted: today's spend still reaches the daily limit; raise max_daily_spend_cents or wait for the next day")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	_ "time/tzdata" // the zone of the daily limit must be known on machines without zone data
 
 	"sluice/core/fleet"
 	"sluice/core/tick"

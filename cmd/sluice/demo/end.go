@@ -78,7 +78,7 @@ func (r *run) end(ctx context.Context, s *Summary) error {
 		errs = append(errs, err)
 	}
 	if r.vps != nil {
-		errs = append(errs, r.vps.stop())
+		errs = append(errs, r.vps.end())
 	}
 	if len(r.ids) > 0 {
 		errs = append(errs, r.stack.clear(ctx, r.ids))

@@ -10,47 +10,92 @@ import (
 	"time"
 )
 
-// process is a worker that this run started itself: the VPS.
-type process struct {
-	cmd  *exec.Cmd
-	done chan struct{}
+// vps is the worker that this run starts itself. As on a real VPS something brings it back when it dies.
+type vps struct {
+	agent string
+	home  home
+	say   func(format string, args ...any)
+	stop  chan struct{} // closed when it shall end
+	done  chan struct{} // closed when it has
+	err   error         // how it ended; read after done
 }
 
-// startVPS starts an agent as any VPS would, in a process group of its own so that a Ctrl-C reaches it through us.
-func startVPS(agent string, h home) (*process, error) {
-	log, err := os.OpenFile(h.path("vps.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+// restartAfter is how long after its death the VPS worker is started again.
+const restartAfter = time.Second
+
+func startVPS(agent string, h home, say func(format string, args ...any)) (*vps, error) {
+	v := &vps{agent: agent, home: h, say: say, stop: make(chan struct{}), done: make(chan struct{})}
+	first, err := v.start()
+	if err != nil {
+		return nil, err
+	}
+	go v.keep(first)
+	return v, nil
+}
+
+// start starts an agent as any VPS would, in a process group of its own so that a Ctrl-C reaches it through us.
+func (v *vps) start() (*exec.Cmd, error) {
+	log, err := os.OpenFile(v.home.path("vps.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("start the VPS worker: %w", err)
 	}
-	defer func() { _ = log.Close() }()                                                                     // the child has its own
-	cmd := exec.Command(agent, "--machine=vps", "--sweep-redis", "--name="+Name, "--state-dir="+string(h)) //nolint:gosec,noctx // our own program, ended by signal
-	cmd.Env = append(os.Environ(), "SLUICE_DATABASE_URL_REF=file:"+h.databaseURL(), "SLUICE_REDIS_URL_REF=file:"+h.redisURL())
+	defer func() { _ = log.Close() }()                                                                            // the child has its own
+	cmd := exec.Command(v.agent, "--machine=vps", "--sweep-redis", "--name="+Name, "--state-dir="+string(v.home)) //nolint:gosec,noctx // our own program, ended by signal
+	cmd.Env = append(os.Environ(), "SLUICE_DATABASE_URL_REF=file:"+v.home.databaseURL(), "SLUICE_REDIS_URL_REF=file:"+v.home.redisURL())
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the VPS worker: %w", err)
 	}
-	p := &process{cmd: cmd, done: make(chan struct{})}
-	go func() {
-		_ = cmd.Wait() // how it ended is in its log
-		close(p.done)
-	}()
-	return p, nil
+	return cmd, nil
 }
 
-// stop asks, waits, and then ends the whole group.
-func (p *process) stop() error {
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); errors.Is(err, os.ErrProcessDone) {
-		return nil
+// keep lets the worker live until it shall end.
+func (v *vps) keep(cmd *exec.Cmd) {
+	defer close(v.done)
+	for {
+		ended := make(chan struct{})
+		go func() {
+			_ = cmd.Wait() // how it ended is in its log
+			close(ended)
+		}()
+		select {
+		case <-v.stop:
+			v.err = endProcess(cmd, ended)
+			return
+		case <-ended:
+		}
+		v.say("The VPS worker has died and is started again")
+		select {
+		case <-v.stop:
+			return
+		case <-time.After(restartAfter):
+		}
+		var err error
+		if cmd, err = v.start(); err != nil {
+			v.err = err
+			return
+		}
 	}
+}
+
+// endProcess asks, waits, and then ends the whole group.
+func endProcess(cmd *exec.Cmd, ended <-chan struct{}) error {
+	_ = cmd.Process.Signal(syscall.SIGTERM) // may have ended by itself
 	select {
-	case <-p.done:
+	case <-ended:
 		return nil
 	case <-time.After(15 * time.Second):
 	}
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-	<-p.done
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	<-ended
 	return errors.New("the VPS worker did not end when asked and was killed")
+}
+
+func (v *vps) end() error {
+	close(v.stop)
+	<-v.done
+	return v.err
 }
 
 // FindAgent finds the agent's program: the one named, the one beside this program, or one in the PATH.

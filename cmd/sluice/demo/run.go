@@ -49,16 +49,17 @@ type run struct {
 	world *host.World
 	db    *postgres.DB
 	conn  *pgx.Conn // for counting
-	vps   *process
+	vps   *vps
 	ids   []string
 	begun time.Time
 	most  int // machines at once
 	told  progress
+	last  map[string]string // message by whom it is about, so that what stays the same is said once
 }
 
 // Run works a burst off and says what it came to. It leaves nothing running, also when it is interrupted.
 func Run(ctx context.Context, o Options) (s Summary, err error) {
-	r := &run{Options: o}
+	r := &run{Options: o, last: map[string]string{}}
 	defer func() { err = errors.Join(err, r.end(context.WithoutCancel(ctx), &s)) }()
 	jobs, err := r.prepare(ctx)
 	if err != nil {
@@ -153,7 +154,7 @@ func (r *run) begin(ctx context.Context, jobs []Thumbnail) error {
 		return err
 	}
 	var err error
-	if r.vps, err = startVPS(r.Agent, r.home); err != nil {
+	if r.vps, err = startVPS(r.Agent, r.home, r.say); err != nil {
 		return err
 	}
 	r.Say("Started one worker, the VPS")
@@ -204,7 +205,9 @@ func (r *run) work(ctx context.Context) error {
 func (r *run) evaluate(ctx context.Context) error {
 	report, err := tick.Evaluate(ctx, r.world.World, due())
 	for _, line := range report.Lines {
-		if line.Event != "tick" {
+		about := line.Event + " " + line.Pool + " " + line.Worker
+		if line.Event != "tick" && r.last[about] != line.Message {
+			r.last[about] = line.Message
 			r.say("%s", line.Message)
 		}
 	}
