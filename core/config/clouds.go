@@ -105,7 +105,8 @@ func (c cloud) resolve() (fleet.Provider, error) {
 	return fleet.Provider{Name: c.name, Scope: c.scope, MaxInstances: c.most, Settings: settings}, err
 }
 
-// known are the static prices in the config's currency.
+// known are the static prices in the config's currency. Processes of this computer may cost nothing; a cloud's machine
+// for nothing is a price that nobody knows.
 func (c cloud) known(f File) []fleet.Price {
 	var out []fleet.Price
 	for _, key := range slices.Sorted(maps.Keys(c.prices)) {
@@ -113,7 +114,9 @@ func (c cloud) known(f File) []fleet.Price {
 		if t, spot := strings.CutSuffix(key, ":spot"); spot {
 			p.Type, p.Market = t, fleet.Spot
 		}
-		out = append(out, p)
+		if p.Price > 0 || c.name == "local" {
+			out = append(out, p)
+		}
 	}
 	return out
 }

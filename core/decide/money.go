@@ -168,10 +168,11 @@ func prices(s fleet.Snapshot) map[string]fleet.Money {
 	for _, p := range s.Config.Pools {
 		for _, o := range p.Offers {
 			price, ok := quoted[o.Key()]
+			ok = ok && price > 0 // nobody gives machines away: such a quote is a fault
 			if !ok {
 				price, ok = static[fleet.Price{Provider: o.Provider, Type: o.Type, Market: o.Market}]
 			}
-			if ok && price > 0 {
+			if ok {
 				out[o.Key()] = price + s.Config.Limits.Extras
 			}
 		}

@@ -299,3 +299,20 @@ func TestLiftingTheOverride(t *testing.T) {
 	p := decide.Decide(world(ask, waiting(5, minute), has("a", busy1, drains("drain.mode", minute))))
 	same(t, "workers that drained for it come back in the same tick", first(t, p).Undrain, []string{"a"})
 }
+
+func TestAMachineThatCostsNothingByTheConfigIsLaunched(t *testing.T) {
+	t.Parallel()
+	free := func(s *fleet.Snapshot) {
+		s.Config.Pools[0].Offers = []fleet.Offer{small}
+		s.Config.Prices = []fleet.Price{{Provider: aws.Provider, Type: "small", Market: fleet.OnDemand}}
+	}
+	if p := decide.Decide(world(waiting(5, minute), free)); p.Pools[0].Launch != 1 {
+		t.Errorf("a price of zero passes for an unknown one: %+v", p.Pools[0].Rejected)
+	}
+	quoted := func(s *fleet.Snapshot) {
+		s.Config.Prices, s.Quotes = nil, []fleet.Quote{{Offer: small.Key(), At: noon}}
+	}
+	if p := decide.Decide(world(waiting(5, minute), free, quoted)); p.Pools[0].Launch != 0 {
+		t.Error("a provider's quote of zero is believed")
+	}
+}
