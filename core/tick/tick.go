@@ -159,7 +159,7 @@ func brokenAlert(s fleet.Snapshot, p fleet.Plan) []fleet.Alert {
 
 // changed says that a plan is worth keeping with its snapshot.
 func changed(p fleet.Plan) bool {
-	if len(p.Intents)+len(p.Adopted)+len(p.Taken)+len(p.Bills)+len(p.Alerts) > 0 || p.Override != nil || p.Lifted {
+	if len(p.Intents)+len(p.Adopted)+len(p.Taken)+len(p.Bills) > 0 || p.Override != nil || p.Lifted {
 		return true
 	}
 	return slices.ContainsFunc(p.Workers, func(c fleet.WorkerChange) bool { return c.From != c.Worker.Status }) ||
