@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,15 +26,18 @@ func main() {
 }
 
 func run(only *regexp.Regexp, list bool) error {
-	var survived, broken []string
-	for _, m := range mutants() {
-		if !only.MatchString(m.Name) {
-			continue
-		}
-		if list {
+	chosen := slices.DeleteFunc(mutants(), func(m mutant) bool { return !only.MatchString(m.Name) })
+	if list {
+		for _, m := range chosen {
 			fmt.Printf("%-8s %s\n", m.Point, m.Name)
-			continue
 		}
+		return nil
+	}
+	if err := baseline(chosen); err != nil {
+		return err
+	}
+	var survived, broken []string
+	for _, m := range chosen {
 		start := time.Now()
 		killer, err := m.try()
 		took := time.Since(start).Round(time.Second)
@@ -49,6 +54,22 @@ func run(only *regexp.Regexp, list bool) error {
 	}
 	if len(survived)+len(broken) > 0 {
 		return fmt.Errorf("%d survived, %d could not be applied", len(survived), len(broken))
+	}
+	return nil
+}
+
+// baseline demands that the tests pass while nothing is broken: a test that fails anyway notices nothing.
+func baseline(chosen []mutant) error {
+	packages := map[string]bool{}
+	for _, m := range chosen {
+		for _, p := range m.Packages {
+			packages[p] = true
+		}
+	}
+	args := append([]string{"test", "-count=1", "-timeout=10m"}, slices.Sorted(maps.Keys(packages))...)
+	fmt.Println("before:   go", strings.Join(args, " "))
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:gosec // the table's own
+		return fmt.Errorf("the tests fail before anything is broken:\n%s", out)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func protocol() []mutant {
 		in(act, "3", "the next offer after a refused repeat", "res.Outcome == fleet.OutcomeRefused && !repeat &&", "res.Outcome == fleet.OutcomeRefused &&"),
 		in(recover, "4", "never repeat", "		d.take(in, true)\n		d.note(fleet.Warning, in.Pool, \"\", fleet.Repeated", "		d.note(fleet.Warning, in.Pool, \"\", fleet.Repeated"),
 		in(recover, "4", "a repeat is judged at decision time only", "d.now.Add(d.s.Limit.Duration()).Sub(in.Last().First) > repeatFor", "d.now.Sub(in.Last().First) > repeatFor"),
-		in(recover, "4", "no idempotency: repeat at once", " || !in.Idempotent && !second:", ":"),
+		in(recover, "4", "no idempotency: repeat at once", " || !in.Idempotent && !second:", " || second && in.Calls() == 0:"),
 		in(recover, "4", "no idempotency: repeat after one list", "second := !in.EmptySince.IsZero() && d.settled(in) && d.begun(in).After(in.EmptySince)", "second := !in.EmptySince.IsZero() && d.settled(in)"),
 		in(decide, "4", "no idempotency: a repeat does not start the count again", "in.Changed, in.dirty, in.EmptySince = d.now, true, time.Time{}", "in.Changed, in.dirty = d.now, true"),
 		in(recover, "4", "no idempotency: adopt from a lagging list while a repeat is in flight", "if in.State == fleet.IntentOpen && d.risky(in) && !d.settled(in) {", "if false {"),

@@ -36,7 +36,7 @@ func rules() []mutant {
 		in(limits, "rule", "no breaker", "f.memory.BootFailures < breakerAfter {", "f.memory.BootFailures < 1000*breakerAfter {"),
 		in(grow, "rule", "max_instances of a provider is no limit", "n = min(n, d.room(best.Provider))", "n = min(n, 1000+d.room(best.Provider))"),
 		in(grow, "rule", "an offer that cools off is tried", "case d.now.Before(cool.Until):", "case false:"),
-		in(grow, "rule", "launches in a place that cannot be seen", "case !listed || !l.Complete():", "case false:"),
+		in(grow, "rule", "launches in a place that cannot be seen", "case !listed || !l.Complete():", "case !listed && !l.Complete() && d.now.IsZero():"),
 		in(grow, "rule", "above spot_max_price", "case o.MaxPrice > 0 &&", "case o.MaxPrice < 0 &&"),
 		in(grow, "rule", "on-demand where it was forbidden", "return fleet.OfferWaitsForSpot{Never: true}", "return nil"),
 		in(grow, "rule", "the dearest offer first", "cmp.Compare(a.price, b.price) })", "cmp.Compare(b.price, a.price) })"),

@@ -74,7 +74,7 @@ $$;
 -- The columns of a worker's row that come from the launch that it answers.
 -- +goose StatementBegin
 CREATE FUNCTION sluice_answer(intent uuid, ordinal integer, type text, market text)
-RETURNS TABLE (pool text, price bigint, min_charge bigint, spec text, expires timestamptz, first_at timestamptz, type text, market text, zone text)
+RETURNS TABLE (pool text, price bigint, min_charge bigint, spec text, expires timestamptz, first_at timestamptz, last_at timestamptz, type text, market text, zone text)
 LANGUAGE sql STABLE AS $$
     SELECT i.pool,
            coalesce((SELECT (i.prices ->> (o.n::int - 1))::bigint
@@ -84,6 +84,7 @@ LANGUAGE sql STABLE AS $$
            a.launch -> 'tags' ->> 'spec',
            nullif(a.launch -> 'tags' ->> 'expires', '')::timestamptz,
            coalesce(a.first_at, i.created_at),
+           greatest(a.first_at, i.changed_at), -- what a machine answers may be the last call
            a.launch -> 'offer' ->> 'type', a.launch -> 'offer' ->> 'market', coalesce(a.launch -> 'offer' ->> 'zone', '')
       FROM sluice_intents i
       LEFT JOIN sluice_intent_attempts a ON a.intent = i.id
@@ -123,6 +124,14 @@ BEGIN
         RETURN QUERY SELECT NULL::uuid, NULL::text, false, NULL::timestamptz, NULL::jsonb, true;
         RETURN;
     END IF;
+    -- A machine whose end was asked for while nobody knew it would be given work and then be killed.
+    IF w.id IS NULL AND EXISTS (
+        SELECT FROM sluice_intents i WHERE i.kind = 'terminate' AND i.state = 'open' AND i.provider = sluice_register.provider
+           AND i.scope = coalesce(sluice_register.scope, '') AND i.machine = sluice_register.machine)
+    THEN
+        RETURN QUERY SELECT NULL::uuid, NULL::text, false, NULL::timestamptz, NULL::jsonb, true;
+        RETURN;
+    END IF;
     a := sluice_assignment(coalesce(w.pool, (SELECT i.pool FROM sluice_intents i WHERE i.id = sluice_register.intent), sluice_register.pool));
     IF a IS NULL THEN -- nothing to run yet
         RETURN QUERY SELECT w.id, w.status::text, coalesce(w.status IN ('draining', 'suspended'), false), w.expires_at, NULL::jsonb, true;
@@ -137,7 +146,7 @@ BEGIN
                coalesce(nullif(sluice_register.zone, ''), i.zone, ''), sluice_register.machine,
                coalesce(sluice_register.type, i.type, ''), coalesce(sluice_register.market, i.market, ''),
                sluice_register.intent, coalesce(sluice_register.spec, i.spec, ''), CASE WHEN surplus THEN 'draining' ELSE 'provisioning' END,
-               p.price, p.price / 10000.0, coalesce(i.min_charge, 0), coalesce(i.first_at, at), coalesce(i.first_at, at),
+               p.price, p.price / 10000.0, coalesce(i.min_charge, 0), coalesce(i.first_at, at), coalesce(i.last_at, at),
                coalesce(sluice_register.expires, i.expires), at,
                CASE WHEN surplus THEN at END, CASE WHEN surplus THEN 'drain.surplus' END
           FROM (SELECT EXISTS ( -- more machines than the launch asked for
