@@ -24,41 +24,41 @@ func busyPlan() fleet.Plan {
 		Pools: []fleet.PoolPlan{
 			{
 				Pool: "bulk", Have: 0, Want: 0, Hybrid: 0,
-				Steps: []fleet.Step{{0, 0, fleet.BelowThreshold{Queue: "bulk", Depth: 8, Oldest: 40}}},
+				Steps: []fleet.Step{{From: 0, To: 0, Why: fleet.BelowThreshold{Queue: "bulk", Depth: 8, Oldest: 40}}},
 			},
 			{
 				Pool: "gpu", Have: 2, Want: 2, Hybrid: 2,
 				Steps: []fleet.Step{
-					{2, 3, fleet.BacklogAge{Queue: "gpu", Depth: 5, Oldest: 130, Threshold: 120}},
-					{3, 2, fleet.LimitHourly{Running: 5_710_000, Next: 530_000, Limit: 6 * fleet.Unit, Over: 240_000}},
+					{From: 2, To: 3, Why: fleet.BacklogAge{Queue: "gpu", Depth: 5, Oldest: 130, Threshold: 120}},
+					{From: 3, To: 2, Why: fleet.LimitHourly{Running: 5_710_000, Next: 530_000, Limit: 6 * fleet.Unit, Over: 240_000}},
 				},
-				Kept: []fleet.Kept{{"w-5", fleet.KeptBusy{Jobs: 2}}},
+				Kept: []fleet.Kept{{Worker: "w-5", Why: fleet.KeptBusy{Jobs: 2}}},
 			},
 			{
 				Pool: "media", Have: 1, Want: 0,
-				Steps: []fleet.Step{{1, 0, fleet.Idle{Workers: 1}}},
-				Drain: []fleet.Drained{{"w-7", fleet.DrainIdle{Minutes: 12}}, {"w-8", fleet.DrainUnhealthy{SilentS: 130}}},
+				Steps: []fleet.Step{{From: 1, To: 0, Why: fleet.Idle{Workers: 1}}},
+				Drain: []fleet.Drained{{Worker: "w-7", Why: fleet.DrainIdle{Minutes: 12}}, {Worker: "w-8", Why: fleet.DrainUnhealthy{SilentS: 130}}},
 			},
 			{
 				Pool: "ocr", Have: 1, Want: 3, Hybrid: 3, Launch: 1, Undrain: []string{"w-3"}, Offer: &spotOffer, Price: 79_000,
-				Steps: []fleet.Step{{1, 3, fleet.BacklogStep{Queue: "ocr", Depth: 42, Oldest: 310, Tier: 2, Workers: 3}}},
+				Steps: []fleet.Step{{From: 1, To: 3, Why: fleet.BacklogStep{Queue: "ocr", Depth: 42, Oldest: 310, Tier: 2, Workers: 3}}},
 				Rejected: []fleet.Rejected{
-					{"ionos/de/fra//c6i.xlarge/on_demand", fleet.OfferDearer{Price: 98_000, Best: 79_000}},
+					{Offer: "ionos/de/fra//c6i.xlarge/on_demand", Why: fleet.OfferDearer{Price: 98_000, Best: 79_000}},
 				},
 			},
 			{
 				Pool: "video", Have: 1, Want: 1, Hybrid: 1,
 				Steps: []fleet.Step{
-					{1, 2, fleet.BacklogDepth{Queue: "video", Depth: 11, Oldest: 12, Threshold: 10}},
-					{2, 1, fleet.LimitCooldown{Direction: "up", Last: noon, LeftS: 80}},
+					{From: 1, To: 2, Why: fleet.BacklogDepth{Queue: "video", Depth: 11, Oldest: 12, Threshold: 10}},
+					{From: 2, To: 1, Why: fleet.LimitCooldown{Direction: "up", Last: noon, LeftS: 80}},
 				},
 			},
 		},
 		Notes: []fleet.Note{
-			{fleet.Critical, "", "", fleet.DailyLimit{Accrued: 59_450_000, Tail: 580_000, Limit: 60 * fleet.Unit, Source: "accrual", Draining: 22, Jobs: 19}},
-			{fleet.Warning, "", "", fleet.OrphanRemoved{Provider: "ionos", Machine: "3fd1", Intent: "i-88", First: noon, Cost: 70_000}},
-			{fleet.Info, "gone", "w-11", fleet.DrainNotEnabled{}},
-			{fleet.Info, "media", "w-9", fleet.DrainDone{Why: "drain.idle", ForS: 20}},
+			{Level: fleet.Critical, Why: fleet.DailyLimit{Accrued: 59_450_000, Tail: 580_000, Limit: 60 * fleet.Unit, Source: "accrual", Draining: 22, Jobs: 19}},
+			{Level: fleet.Warning, Why: fleet.OrphanRemoved{Provider: "ionos", Machine: "3fd1", Intent: "i-88", First: noon, Cost: 70_000}},
+			{Level: fleet.Info, Pool: "gone", Worker: "w-11", Why: fleet.DrainNotEnabled{}},
+			{Level: fleet.Info, Pool: "media", Worker: "w-9", Why: fleet.DrainDone{Why: "drain.idle", ForS: 20}},
 		},
 		Intents: []fleet.Intent{
 			{ID: "i-1", Kind: fleet.KindLaunch, State: fleet.IntentOpen, Pool: "ocr", Count: 1},
@@ -76,14 +76,14 @@ func quietPlan() fleet.Plan {
 			{
 				Pool: "bulk", Hybrid: 2,
 				Steps: []fleet.Step{
-					{0, 2, fleet.BacklogDepth{Queue: "bulk", Depth: 812, Oldest: 900, Threshold: 10}},
-					{2, 0, fleet.LimitMode{Mode: fleet.VPSOnly}},
+					{From: 0, To: 2, Why: fleet.BacklogDepth{Queue: "bulk", Depth: 812, Oldest: 900, Threshold: 10}},
+					{From: 2, To: 0, Why: fleet.LimitMode{Mode: fleet.VPSOnly}},
 				},
 			},
 			{
 				Pool: "ocr", Have: 1, Want: 1, Hybrid: 1,
-				Steps: []fleet.Step{{1, 1, fleet.BelowThreshold{Queue: "ocr"}}},
-				Kept:  []fleet.Kept{{"w-1", fleet.KeptIdle{Minutes: 4, Limit: 10}}},
+				Steps: []fleet.Step{{From: 1, To: 1, Why: fleet.BelowThreshold{Queue: "ocr"}}},
+				Kept:  []fleet.Kept{{Worker: "w-1", Why: fleet.KeptIdle{Minutes: 4, Limit: 10}}},
 			},
 		},
 	}
@@ -173,13 +173,13 @@ func TestTheTwoSentencesOfTheLogAreAsTheyAlwaysWere(t *testing.T) {
 func TestNothingIsRefusedByTheModeOrACooldown(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []fleet.Reason{fleet.LimitMode{}, fleet.LimitNotEnabled{}, fleet.LimitManual{}, fleet.LimitCooldown{}} {
-		p := fleet.PoolPlan{Steps: []fleet.Step{{0, 1, fleet.BacklogDepth{}}, {1, 0, cut}}}
+		p := fleet.PoolPlan{Steps: []fleet.Step{{From: 0, To: 1, Why: fleet.BacklogDepth{}}, {From: 1, To: 0, Why: cut}}}
 		if got, ok := refusal(p); ok {
 			t.Errorf("%s refuses with %v", cut.Code(), got)
 		}
 	}
 	for _, cut := range []fleet.Reason{fleet.LimitHourly{}, fleet.LimitDaily{}, fleet.LimitCeiling{}, fleet.LimitOffers{}, fleet.LimitOverride{}} {
-		p := fleet.PoolPlan{Steps: []fleet.Step{{0, 1, fleet.BacklogDepth{}}, {1, 0, cut}}}
+		p := fleet.PoolPlan{Steps: []fleet.Step{{From: 0, To: 1, Why: fleet.BacklogDepth{}}, {From: 1, To: 0, Why: cut}}}
 		if _, ok := refusal(p); !ok {
 			t.Errorf("%s refuses silently", cut.Code())
 		}
