@@ -9,7 +9,7 @@ GOVULNCHECK := bin/tools/govulncheck-$(GOVULNCHECK_VERSION)
 
 # The services that the tests need; one whose address is set already
 # (DATABASE_URL, PGBOUNCER_URL, REDIS_URL, AMQP_URL) is used, not started.
-NEED ?= postgres,redis,pgbouncer,rabbitmq
+NEED ?= postgres,redis,pgbouncer
 
 # The race detector is built with a C compiler.
 RACE := $(shell command -v "$$(go env CC)" >/dev/null && echo -race)
@@ -21,7 +21,7 @@ WITH := bin/with-services
 help: ## list these targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
 
-run: build ## start Sluice here with private services; DIR=folder keeps its data there
+run: build ## watch Sluice work off a burst here; DIR=folder makes thumbnails of its images
 	bin/sluice run $(if $(DIR),--dir $(DIR))
 
 build: ## build bin/sluice and bin/sluice-agent
@@ -29,7 +29,10 @@ build: ## build bin/sluice and bin/sluice-agent
 
 test: bin/with-services ## run every test against private services, which it installs if it must
 	$(if $(RACE),,@echo 'no C compiler ("apt-get install gcc"): running WITHOUT the race detector')
-	$(WITH) --need $(NEED) -- go test $(RACE) -shuffle=on -timeout 10m ./...
+	$(WITH) --need $(NEED) -- sh -ec '\
+		go test $(RACE) -shuffle=on -timeout 15m ./...; \
+		echo "once more, through the pooler:"; \
+		POSTGRES_VIA=pgbouncer go test $(RACE) -shuffle=on -timeout 15m ./providers/postgres'
 
 check: $(GOLANGCI_LINT) $(GOVULNCHECK) ## check format, vet, lint, known vulnerabilities and go.mod
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted:" $$unformatted; exit 1; }
