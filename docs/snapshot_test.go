@@ -23,7 +23,7 @@ var (
 
 func readDoc(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(name) //nolint:gosec // a file of this folder
+	b, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}

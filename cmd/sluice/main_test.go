@@ -29,7 +29,7 @@ func withPrograms(m *testing.M) int {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "sluice/cmd/sluice", "sluice/cmd/sluice-agent")
+	build := exec.CommandContext(context.Background(), "go", "build", "-o", dir+string(filepath.Separator), "sluice/cmd/sluice", "sluice/cmd/sluice-agent")
 	if out, err := build.CombinedOutput(); err != nil {
 		panic(string(out))
 	}
@@ -51,7 +51,7 @@ type result struct {
 }
 
 func (c call) command(ctx context.Context) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, filepath.Join(programs, "sluice"), c.args...) //nolint:gosec // our own program
+	cmd := exec.CommandContext(ctx, filepath.Join(programs, "sluice"), c.args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(), "USER=tester"}, c.env...)
 	cmd.Stdin = strings.NewReader(c.stdin)
 	cmd.Dir = c.dir
@@ -84,7 +84,7 @@ func golden(t *testing.T, name, got string) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(path) //nolint:gosec // a file of this package
+	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // run is a whole invocation; it returns the exit code.
 func run(ctx context.Context, a *app, args []string) int {
-	root := newRoot(a)
+	root := newRoot(a) //nolint:contextcheck // commands get it from ExecuteContextC
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	var told exitError

@@ -31,7 +31,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.Dir, "dir", "", "folder of images; without it some are made")
 	flags.StringVar(&o.Home, "home", o.Home, "folder of the private stack and of the results")
-	flags.IntVar(&o.Jobs, "jobs", 240, "at most so many thumbnails; 0 for every image at every width")
+	flags.IntVar(&o.Jobs, "jobs", 200, "at most so many thumbnails; 0 for every image at every width")
 	flags.Float64Var(&o.Work, "work", 0.4, "seconds of work in one thumbnail")
 	flags.StringVar(&agent, "agent", "", "the sluice-agent program (default: beside this one)")
 	flags.BoolVar(&o.Keep, "keep", false, "keep the stack up afterwards, until Ctrl-C")

@@ -49,7 +49,7 @@ func (a *app) tick(ctx context.Context, books bool) error {
 	t.Report, t.Err = do(ctx, w.World, t.Due)
 	t.Took = time.Since(begun)
 	if a.asJSON {
-		log.Write(t)
+		log.Write(ctx, t)
 		return told(t.Err)
 	}
 	for _, line := range t.Report.Lines {

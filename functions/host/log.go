@@ -46,17 +46,17 @@ type Tick struct {
 }
 
 // Write writes the lines of a tick; a tick that failed says so in its own line.
-func (l Log) Write(t Tick) {
+func (l Log) Write(ctx context.Context, t Tick) {
 	lines := t.Report.Lines
 	if len(lines) == 0 {
 		lines = []fleet.Line{{Event: "tick"}}
 	}
 	for _, line := range lines {
-		l.write(t, line)
+		l.write(ctx, t, line)
 	}
 }
 
-func (l Log) write(t Tick, line fleet.Line) {
+func (l Log) write(ctx context.Context, t Tick, line fleet.Line) {
 	attrs := []slog.Attr{
 		slog.String("event", line.Event), slog.String("function", string(t.Function)), slog.Time("due", t.Due.UTC()),
 	}
@@ -69,7 +69,7 @@ func (l Log) write(t Tick, line fleet.Line) {
 	if line.Event == "tick" {
 		level, message, facts = ended(t, level, message, facts)
 	}
-	l.logger.LogAttrs(context.Background(), level, message, append(attrs, facts...)...)
+	l.logger.LogAttrs(ctx, level, message, append(attrs, facts...)...)
 }
 
 // ended adds to a tick's own line how it went.
@@ -137,7 +137,7 @@ func factAttrs(object json.RawMessage) []slog.Attr {
 }
 
 // Alerter writes alerts to the log, where no other channel is configured.
-func (l Log) Alerter() fleet.Alerter { return logAlerter{l.logger} }
+func (l Log) Alerter() fleet.Alerter { return logAlerter(l) }
 
 type logAlerter struct{ logger *slog.Logger }
 

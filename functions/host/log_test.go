@@ -18,7 +18,7 @@ var due = time.Date(2027, 1, 14, 9, 31, 0, 0, time.UTC)
 func logged(t *testing.T, k Tick) []map[string]any {
 	t.Helper()
 	var b bytes.Buffer
-	NewLog(&b).Write(k)
+	NewLog(&b).Write(t.Context(), k)
 	var out []map[string]any
 	for line := range strings.Lines(b.String()) {
 		var object map[string]any

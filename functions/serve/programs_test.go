@@ -112,7 +112,7 @@ func start(t *testing.T, port string, env []string, command ...string) output {
 	}
 	defer func() { _ = file.Close() }() // the child has its own
 	out := output{file.Name()}
-	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec,noctx // our own programs, ended below
+	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // our own programs, ended below
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir()}, env...)
 	cmd.Stdout, cmd.Stderr = file, file
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -136,7 +136,7 @@ func start(t *testing.T, port string, env []string, command ...string) output {
 			t.Fatalf("it ended by itself: %s", out)
 		default:
 		}
-		if c, err := net.DialTimeout("tcp", "127.0.0.1:"+port, time.Second); err == nil {
+		if c, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", "127.0.0.1:"+port); err == nil {
 			_ = c.Close()
 			return out
 		}
@@ -298,7 +298,7 @@ func TestAConfigThatIsNotThereYetIsNoFailure(t *testing.T) {
 
 func TestWithoutLambdaAndWithoutAPortItSaysWhatToSet(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command(program(t, "evaluate")).Output() //nolint:gosec,noctx // our own program
+	out, err := exec.Command(program(t, "evaluate")).Output() //nolint:noctx // our own program
 	if err == nil || !strings.Contains(string(out), "set PORT") {
 		t.Errorf("%v: %s", err, out)
 	}

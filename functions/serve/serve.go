@@ -73,7 +73,7 @@ func (f *Function) Do(ctx context.Context, due time.Time) (Answer, error) {
 		f.forget() // try again next time
 	}
 	t.Err, t.Took = err, time.Since(begun)
-	log.Write(t)
+	log.Write(ctx, t)
 	answer := Answer{Due: due.UTC()}
 	if n := len(t.Report.Lines); n > 0 {
 		answer.Message = t.Report.Lines[n-1].Message

@@ -83,7 +83,7 @@ func TestHTTP(t *testing.T) {
 		}, 500},
 	} {
 		var out strings.Builder
-		r := httptest.NewRequest(c.method, "/", strings.NewReader("{}"))
+		r := httptest.NewRequestWithContext(t.Context(), c.method, "/", strings.NewReader("{}"))
 		if c.header != "" {
 			r.Header.Set(scheduleTime, c.header)
 		}

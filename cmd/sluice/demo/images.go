@@ -64,7 +64,7 @@ func waves(seed, width, height int) image.Image {
 			row[x] = wave(x*(1+seed%5)+y*(1+seed%3)) ^ wave(y*(2+seed%7)-x)
 		}
 	}
-	tint := color.RGBAModel.Convert(color.RGBA{R: byte(seed * 37), G: byte(seed * 91), B: byte(seed * 53), A: 255}).(color.RGBA)
+	tint := color.RGBAModel.Convert(color.RGBA{R: byte(seed * 37 & 255), G: byte(seed * 91 & 255), B: byte(seed * 53 & 255), A: 255}).(color.RGBA)
 	_, cb, cr := color.RGBToYCbCr(tint.R, tint.G, tint.B)
 	fillBytes(img.Cb, cb)
 	fillBytes(img.Cr, cr)

@@ -40,7 +40,7 @@ func (v *vps) start() (*exec.Cmd, error) {
 		return nil, fmt.Errorf("start the VPS worker: %w", err)
 	}
 	defer func() { _ = log.Close() }()                                                                            // the child has its own
-	cmd := exec.Command(v.agent, "--machine=vps", "--sweep-redis", "--name="+Name, "--state-dir="+string(v.home)) //nolint:gosec,noctx // our own program, ended by signal
+	cmd := exec.Command(v.agent, "--machine=vps", "--sweep-redis", "--name="+Name, "--state-dir="+string(v.home)) //nolint:noctx // our own program, ended by signal
 	cmd.Env = append(os.Environ(), "SLUICE_DATABASE_URL_REF=file:"+v.home.databaseURL(), "SLUICE_REDIS_URL_REF=file:"+v.home.redisURL())
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -74,11 +74,19 @@ func (s Summary) Words() string {
 	return fmt.Sprintf(`Jobs      %d of %d done, %d failed, %d dead, %d lost, %d tried again
 Waits     p50 %.1f s, p95 %.1f s
 Machines  %d started, at most %d at once, %d left
-Cost      %.4f USD; %d always on would have cost %.4f USD for this time%s
+Cost      %.4f USD; %d machines always on cost %.4f USD in this time%s, and %.2f USD a day
 Time      %.1f s
 Pictures  %s`,
 		s.Done, s.Jobs, s.Failed, s.Dead, s.Lost, s.Retried, s.WaitP50, s.WaitP95, s.Machines, s.Most, s.Left,
-		s.Cost.Float(), s.Most, s.AlwaysOn.Float(), saved, s.Took, s.Thumbnails)
+		s.Cost.Float(), s.Most, s.AlwaysOn.Float(), saved, s.perDay(), s.Took, s.Thumbnails)
+}
+
+// perDay is what as many machines as ran at once cost when they are never ended.
+func (s Summary) perDay() float64 {
+	if s.Took == 0 {
+		return 0
+	}
+	return s.AlwaysOn.Float() / s.Took * 24 * 3600
 }
 
 // Err says whether the run kept its promises.

@@ -58,7 +58,7 @@ func (t Thumbnail) Make() error {
 }
 
 func readImage(path string) (image.Image, error) {
-	raw, err := os.ReadFile(path) //nolint:gosec // the path comes from the job
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read image: %w", err)
 	}

@@ -42,14 +42,14 @@ func TestAJobMakesItsThumbnailAndARepeatTheSame(t *testing.T) {
 	if got := size(t, target); got != image.Pt(160, 120) {
 		t.Errorf("thumbnail is %v, want 160 x 120", got)
 	}
-	first, err := os.ReadFile(target) //nolint:gosec // of this test
+	first, err := os.ReadFile(target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := RunJob(job(t, payload)); err != nil {
 		t.Fatal(err)
 	}
-	again, err := os.ReadFile(target) //nolint:gosec // of this test
+	again, err := os.ReadFile(target)
 	if err != nil {
 		t.Fatal(err)
 	}
