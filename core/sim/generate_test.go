@@ -89,18 +89,17 @@ func (s *setting) theme(r *rand.Rand) {
 		s.start, s.length, s.config.Timezone = 23*time.Hour+20*time.Minute, 55*time.Minute, "UTC"
 		s.config.Limits.Daily = 8 * fleet.Cent
 		s.happenings = append(s.happenings, "request_resume")
-	case 2: // answers that are lost while somebody else does the work
-		s.vps, s.rates["answer_lost"], s.rates["call_error"] = 2, 0.4, 0.2
-		s.clouds[0].Traits.Visibility = 180
-		s.config.Limits.Hourly = 20 * fleet.Cent
+	case 2: // answers that are lost while somebody else does the work, so that the machine is not wanted any more
+		s.launches(r, fleet.Traits{Idempotent: r.IntN(2) == 0, Visibility: 180, MaxBatch: 1}, 0.6, 0)
+		s.vps, s.config.Pools[0].MaxWorkers, s.config.Limits.Hourly = 1, 3, 12*fleet.Cent
 	case 3: // answers that are lost at a cloud that cannot recognise repeats, and calls that take their time
 		s.launches(r, fleet.Traits{Visibility: []fleet.Seconds{0, 180}[r.IntN(2)], MaxBatch: 1}, 0.6, 0.3)
 		s.clouds[0].Flicker = 0.2
 	case 4: // the same at one that can, but that shows what it made only when its tokens are forgotten
-		s.launches(r, fleet.Traits{Idempotent: true, Visibility: 1200, MaxBatch: 1}, 0.6, 0.3)
+		s.launches(r, fleet.Traits{Idempotent: true, Visibility: 1200, MaxBatch: 1}, 0.85, 0.4)
 		s.length = 25 * time.Minute
 	case 5: // lost answers and refusals, where the next offer is dearer and the limit near
-		s.launches(r, fleet.Traits{Idempotent: r.IntN(2) == 0, Visibility: 30, MaxBatch: 1}, 0.3, 0)
+		s.launches(r, fleet.Traits{Idempotent: r.IntN(2) == 0, Visibility: []fleet.Seconds{30, 600}[r.IntN(2)], MaxBatch: 1}, 0.3, 0)
 		s.rates["refused"] = 0.4
 	}
 	if r.IntN(4) == 0 {
