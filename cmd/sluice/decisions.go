@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -25,7 +24,7 @@ func (a *app) decisionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "decisions",
 		Short: "List what was decided and why",
-		Long: "Lists decision lines, newest first, without the ticks that had nothing to do.\n" +
+		Long: "Lists decision lines, newest first; --all adds a line for each tick.\n" +
 			"--reason finds those with a reason's code anywhere among their facts.\n" +
 			"--would-have tells instead what hybrid mode would have launched, cost and saved in waiting since then.",
 		Example: "  sluice decisions --since 7d --pool ocr\n  sluice decisions --reason limit.hourly\n" +
@@ -38,7 +37,7 @@ func (a *app) decisionsCommand() *cobra.Command {
 	flags.StringVar(&q.pool, "pool", "", "of one pool only")
 	flags.StringVar(&q.code, "reason", "", "with this reason only, such as limit.hourly")
 	flags.IntVar(&q.limit, "limit", 100, "at most so many; 0 for all")
-	flags.BoolVar(&q.all, "all", false, "also ticks that had nothing to do")
+	flags.BoolVar(&q.all, "all", false, "also the line of each tick, quiet ones included")
 	flags.BoolVar(&q.wouldHave, "would-have", false, "what hybrid mode would have done")
 	return cmd
 }
@@ -67,22 +66,15 @@ func (a *app) decisions(ctx context.Context, q question) error {
 	return a.tellLines(lines, since)
 }
 
-// pick leaves out quiet ticks, which are nearly all of them, and then what is beyond the limit.
+// pick leaves out the ticks' own lines, which say again what their decisions say, and then what is beyond the limit.
 func (q question) pick(lines []fleet.LineRecord) []fleet.LineRecord {
 	if !q.all && q.code == "" {
-		lines = slices.DeleteFunc(lines, quiet)
+		lines = slices.DeleteFunc(lines, func(l fleet.LineRecord) bool { return l.Event == "tick" })
 	}
 	if q.limit > 0 && len(lines) > q.limit {
 		lines = lines[:q.limit]
 	}
 	return lines
-}
-
-func quiet(l fleet.LineRecord) bool {
-	var facts struct {
-		Result string `json:"result"`
-	}
-	return l.Event == "tick" && json.Unmarshal(l.Facts, &facts) == nil && facts.Result == "nothing_to_do"
 }
 
 // before is a time back from now by the database's clock, which is the one that the records have.

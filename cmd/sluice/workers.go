@@ -64,7 +64,7 @@ func (a *app) tellWorkers(list []workerRow, now time.Time) error {
 	for i, w := range list {
 		rows[i] = []string{
 			w.ID, w.Pool, string(w.Lifecycle), w.Place.String(), w.Machine, fmt.Sprintf("%d/%d", w.Jobs, w.Slots),
-			ago(now, w.CostFrom, w.BootAt, w.Registered), ago(now, w.Heartbeat), w.Price.String(), w.Cost.String(), w.EndWhy,
+			ago(now, w.BootAt, w.Registered, w.CostFrom), ago(now, w.Heartbeat), w.Price.String(), w.Cost.String(), w.EndWhy,
 		}
 	}
 	return a.table([]string{"WORKER", "POOL", "STATE", "PLACE", "MACHINE", "JOBS", "AGE", "HEARD", "PER HOUR", "COST", "ENDED"}, rows)

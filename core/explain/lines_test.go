@@ -47,7 +47,7 @@ func busyPlan() fleet.Plan {
 				},
 			},
 			{
-				Pool: "video", Have: 1, Want: 1, Hybrid: 1,
+				Pool: "video", Have: 1, Want: 1, Hybrid: 2, // which a cooldown holds, not the mode
 				Steps: []fleet.Step{
 					{From: 1, To: 2, Why: fleet.BacklogDepth{Queue: "video", Depth: 11, Oldest: 12, Threshold: 10}},
 					{From: 2, To: 1, Why: fleet.LimitCooldown{Direction: "up", Last: noon, LeftS: 80}},

@@ -114,7 +114,7 @@ func (t *teller) pool(p fleet.PoolPlan) {
 }
 
 func shadow(p fleet.PoolPlan) string {
-	if p.Hybrid == p.Want {
+	if !heldByMode(p) {
 		return ""
 	}
 	return fmt.Sprintf(" (hybrid would want %d)", p.Hybrid)

@@ -140,7 +140,7 @@ func (w words) poolStates(pools []fleet.PoolPlan) facts {
 
 func (w words) poolState(p fleet.PoolPlan) facts {
 	f := facts{{"have", p.Have}, {"want", p.Want}}
-	if p.Hybrid != p.Want {
+	if heldByMode(p) {
 		f.add("want_hybrid", p.Hybrid)
 	}
 	depth, oldest := figures(p.Steps)
@@ -157,6 +157,17 @@ func (w words) poolState(p fleet.PoolPlan) facts {
 		}
 	}
 	return f
+}
+
+// heldByMode says that the mode or the override keeps a pool from what hybrid mode would want.
+func heldByMode(p fleet.PoolPlan) bool {
+	return p.Hybrid != p.Want && slices.ContainsFunc(p.Steps, func(s fleet.Step) bool {
+		switch s.Why.(type) {
+		case fleet.LimitMode, fleet.LimitOverride:
+			return true
+		}
+		return false
+	})
 }
 
 // telling is the reason that best answers why a pool is as it is: what cut it, else what keeps its
