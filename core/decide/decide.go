@@ -58,7 +58,6 @@ type decision struct {
 	machines map[string]int   // not gone, by provider: rows, asked-for ones and orphans
 	prices   map[string]fleet.Money
 	coolOffs map[string]fleet.CoolOff // by key
-	tooMany  bool                     // orphans: the database is suspected
 	shield   fleet.Reason             // why silent workers are kept
 }
 
@@ -215,7 +214,7 @@ func (d *decision) alert(level fleet.Level, key string, why fleet.Reason) {
 	d.plan.Alerts = append(d.plan.Alerts, fleet.Alert{Key: why.Code() + "/" + key, Level: level, At: d.now, Why: why})
 }
 
-// hour and day are periods for keys of alerts.
+// hour is the period of alerts that come again while their cause lasts.
 func (d *decision) hour() string { return d.now.UTC().Format("2006-01-02T15") }
 
 // set changes a worker's status and remembers why.
@@ -285,14 +284,15 @@ func (d *decision) settle(in *intent, to fleet.IntentState) {
 	in.State, in.Changed, in.dirty = to, d.now, true
 }
 
-// claim is the token under which this tick acts; it is new for each due time.
-func (d *decision) claim() string {
-	return fleet.ID(d.s.Memory.Deployment, string(d.s.Function), d.plan.Due.UTC().Format(time.RFC3339Nano), "claim")
+// id is what this tick calls something of its own: the same when the tick is repeated, new for each due time.
+func (d *decision) id(parts ...string) string {
+	tick := []string{d.s.Memory.Deployment, string(d.s.Function), d.plan.Due.UTC().Format(time.RFC3339Nano)}
+	return fleet.ID(append(tick, parts...)...)
 }
 
 // take claims an intent for this tick until well after the function's time limit.
 func (d *decision) take(in *intent, repeat bool) {
-	in.Claim, in.ClaimedUntil = d.claim(), d.now.Add(d.s.Limit.Duration()+claimMargin)
+	in.Claim, in.ClaimedUntil = d.id("claim"), d.now.Add(d.s.Limit.Duration()+claimMargin)
 	in.Changed, in.dirty, in.EmptySince = d.now, true, time.Time{}
 	if a := in.Last(); a != nil && repeat {
 		a.Calls++
@@ -303,18 +303,18 @@ func (d *decision) take(in *intent, repeat bool) {
 // claimMargin is by how much a claim outlasts the function's time limit.
 const claimMargin = 30 * time.Second
 
-// act writes an intent about one machine and claims it.
-func (d *decision) act(kind fleet.IntentKind, w *fleet.Worker, ref fleet.Ref, pool, why string) *intent {
+// order is act for the machine of a row.
+func (d *decision) order(kind fleet.IntentKind, w *worker, why string) *intent {
+	return d.act(kind, w.ID, w.Ref(), w.Pool, why)
+}
+
+// act writes an intent about one machine and claims it; an orphan has no worker.
+func (d *decision) act(kind fleet.IntentKind, worker string, ref fleet.Ref, pool, why string) *intent {
 	target := ref.Place.String() + "/" + ref.Machine
-	id := ""
-	if w != nil {
-		id = w.ID
-	}
 	in := &intent{fresh: true, Intent: fleet.Intent{
-		ID:   fleet.ID(d.s.Memory.Deployment, string(d.s.Function), d.plan.Due.UTC().Format(time.RFC3339Nano), string(kind), target),
-		Kind: kind, State: fleet.IntentOpen, Pool: pool, Worker: id, Ref: ref, Why: why, Count: 1, Created: d.now,
+		ID: d.id(string(kind), target), Kind: kind, State: fleet.IntentOpen, Pool: pool, Worker: worker, Ref: ref, Why: why, Count: 1, Created: d.now,
+		Attempts: []fleet.Attempt{{Ordinal: 1, First: d.now, Calls: 1, Outcome: fleet.OutcomePending}},
 	}}
-	in.Attempts = []fleet.Attempt{{Ordinal: 1, First: d.now, Calls: 1, Outcome: fleet.OutcomePending}}
 	d.take(in, false)
 	d.intents = append(d.intents, in)
 	return in

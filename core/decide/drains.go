@@ -30,13 +30,13 @@ func (d *decision) drained(w *worker) {
 	switch {
 	case done && d.doubtful(p, w) && !expired:
 	case done && d.suspends(p, w):
-		w.ending = d.act(fleet.KindSuspend, &w.Worker, w.Ref(), w.Pool, w.DrainWhy)
+		w.ending = d.order(fleet.KindSuspend, w, w.DrainWhy)
 		d.note(fleet.Info, w.Pool, w.ID, fleet.DrainDone{Why: w.DrainWhy, ForS: seconds(age)})
 	case done:
-		w.ending = d.act(fleet.KindTerminate, &w.Worker, w.Ref(), w.Pool, w.DrainWhy)
+		w.ending = d.order(fleet.KindTerminate, w, w.DrainWhy)
 		d.note(fleet.Info, w.Pool, w.ID, fleet.DrainDone{Why: w.DrainWhy, ForS: seconds(age)})
 	case forced && !d.doubtful(p, w) || expired:
-		w.ending = d.act(fleet.KindTerminate, &w.Worker, w.Ref(), w.Pool, w.DrainWhy)
+		w.ending = d.order(fleet.KindTerminate, w, w.DrainWhy)
 		w.ending.Forced = true
 		d.note(fleet.Warning, w.Pool, w.ID, fleet.DrainForced{Why: w.DrainWhy, Jobs: w.Jobs, ForS: seconds(age)})
 	}
@@ -82,7 +82,7 @@ func (d *decision) suspended(w *worker) {
 		if !expired && (d.doubtful(p, w) || d.frozen() != "" && d.override() == nil) {
 			return
 		}
-		w.ending = d.act(fleet.KindTerminate, &w.Worker, w.Ref(), w.Pool, fleet.SuspendedLong{}.Code())
+		w.ending = d.order(fleet.KindTerminate, w, fleet.SuspendedLong{}.Code())
 		d.note(fleet.Info, w.Pool, w.ID, fleet.SuspendedLong{Stale: stale, ForS: seconds(age)})
 	}
 }

@@ -65,22 +65,17 @@ func (d *decision) resumable(f *fold) []*worker {
 		l, ok := d.lists[w.Place]
 		listed := ok && l.Complete() && w.listed != nil && w.listed.State == fleet.MachineSuspended
 		expiring := !w.Expires.IsZero() && d.now.Add(f.DrainTimeout.Duration()).After(w.Expires)
-		if w.ending == nil && listed && !expiring && !d.stale(w, f.pool) && !d.coolingOff(resumeKey(w.ID)) {
+		if w.ending == nil && listed && !expiring && !d.stale(w, f.pool) && !d.coolingOff(ResumeKey(w.ID)) {
 			out = append(out, w)
 		}
 	}
 	return out
 }
 
-func resumeKey(worker string) string { return "resume/" + worker }
-
 // ResumeKey is what a refused resume cools off under.
-func ResumeKey(worker string) string { return resumeKey(worker) }
+func ResumeKey(worker string) string { return "resume/" + worker }
 
-func (d *decision) coolingOff(key string) bool {
-	c := d.coolOffs[key]
-	return d.now.Before(c.Until)
-}
+func (d *decision) coolingOff(key string) bool { return d.now.Before(d.coolOffs[key].Until) }
 
 // resume wakes up to n suspended machines as far as the limits allow.
 func (d *decision) resume(f *fold, n int) int {
@@ -91,7 +86,7 @@ func (d *decision) resume(f *fold, n int) int {
 			return n // nothing else is cheaper
 		}
 		d.books.Reserve(1, w.Price-w.Idle, 0)
-		w.resuming = d.act(fleet.KindResume, &w.Worker, w.Ref(), f.Name, "")
+		w.resuming = d.order(fleet.KindResume, w, "")
 		f.plan.Resume = append(f.plan.Resume, w.ID)
 		done++
 	}
@@ -168,10 +163,8 @@ func (d *decision) ask(f *fold, n, left int, offers []candidate) int {
 	others, _ := d.books.Afford(left, best.price, charge)
 	rest := d.books
 	rest.Reserve(max(0, others-n), best.price, charge)
-	due := d.plan.Due.UTC().Format(time.RFC3339Nano)
 	in := &intent{fresh: true, Intent: fleet.Intent{
-		ID:   fleet.ID(d.s.Memory.Deployment, string(d.s.Function), due, f.Name, strconv.Itoa(f.ordinal)),
-		Kind: fleet.KindLaunch, State: fleet.IntentOpen, Pool: f.Name, Count: n, Created: d.now,
+		ID: d.id(f.Name, strconv.Itoa(f.ordinal)), Kind: fleet.KindLaunch, State: fleet.IntentOpen, Pool: f.Name, Count: n, Created: d.now,
 		Idempotent: true,
 	}}
 	f.ordinal++

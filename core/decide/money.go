@@ -11,14 +11,10 @@ import (
 // judge opens the books and applies the daily rule. A breach is a level, not an edge: while the override stands,
 // every tick drains every cloud worker, and it stands until a person lifts it.
 func (d *decision) judge() {
-	books, err := spend.Open(d.remembered())
-	if err != nil { // the zone was checked when the config was parsed
-		books = spend.Books{}
-	}
-	d.books = books
+	d.books, _ = spend.Open(d.remembered()) // the zone was checked when the config was parsed
 	if d.books.Near(d.s.Config.Limits.Alert) {
-		why := fleet.NearDailyLimit{Accrued: books.Today, Threshold: d.s.Config.Limits.Alert, Limit: books.Daily}
-		d.alert(fleet.Warning, books.Day, why)
+		why := fleet.NearDailyLimit{Accrued: d.books.Today, Threshold: d.s.Config.Limits.Alert, Limit: d.books.Daily}
+		d.alert(fleet.Warning, d.books.Day, why)
 	}
 	if d.s.Memory.Override == nil && d.books.Breached() {
 		d.breach()
@@ -116,7 +112,7 @@ func (d *decision) drainRequested(r fleet.Request) {
 	case w.Status == fleet.Draining:
 		w.DrainWhy, w.why, w.dirty = why.Code(), why.Code(), true
 	case w.Status == fleet.Suspended:
-		w.ending = d.act(fleet.KindTerminate, &w.Worker, w.Ref(), w.Pool, why.Code())
+		w.ending = d.order(fleet.KindTerminate, w, why.Code())
 		d.note(fleet.Info, w.Pool, w.ID, why)
 	}
 }
@@ -125,7 +121,7 @@ func (d *decision) resumeCloud(r fleet.Request) {
 	if d.s.Memory.Override == nil || d.plan.Override != nil {
 		return
 	}
-	if why := ResumeRefused(d.s.Config, d.books, d.prices); why != nil {
+	if why := d.resumeRefused(); why != nil {
 		d.note(fleet.Warning, "", "", why)
 		return
 	}
@@ -134,27 +130,25 @@ func (d *decision) resumeCloud(r fleet.Request) {
 	d.alert(fleet.Warning, r.ID, fleet.ResumedCloud{Who: r.Who, Why: r.Why})
 }
 
-// ResumeRefused says why an override may not be lifted now: what is left of the day does not cover the
+// resumeRefused says why the override may not be lifted now: what is left of the day does not cover the
 // cheapest pool for an hour. Nil: it may.
-func ResumeRefused(c fleet.Config, b spend.Books, prices map[string]fleet.Money) fleet.Reason {
+func (d *decision) resumeRefused() fleet.Reason {
 	cheapest := fleet.Money(0)
-	for _, p := range c.Pools {
+	for _, p := range d.s.Config.Pools {
 		for _, o := range p.Offers {
-			if price, ok := prices[o.Key()]; ok && p.Enabled && (cheapest == 0 || price < cheapest) {
+			if price, ok := d.prices[o.Key()]; ok && p.Enabled && (cheapest == 0 || price < cheapest) {
 				cheapest = price
 			}
 		}
 	}
-	if !b.Breached() && b.Left() >= cheapest {
+	if !d.books.Breached() && d.books.Left() >= cheapest {
 		return nil
 	}
-	return fleet.ResumeRefused{Left: b.Left(), Cheapest: cheapest}
+	return fleet.ResumeRefused{Left: d.books.Left(), Cheapest: cheapest}
 }
 
-// Prices are the known prices per hour of all offers of a snapshot's config, extras included, by
+// prices are the known prices per hour of all offers of a snapshot's config, extras included, by
 // Offer.Key: a fresh quote first, else the config's own.
-func Prices(s fleet.Snapshot) map[string]fleet.Money { return prices(s) }
-
 func prices(s fleet.Snapshot) map[string]fleet.Money {
 	static := map[fleet.Price]fleet.Money{}
 	for _, p := range s.Config.Prices {

@@ -17,8 +17,8 @@ const orphanGrace = 5 * time.Minute
 func (d *decision) orphans() {
 	found, machines := d.unexplained()
 	d.forget(found)
-	d.tooMany = len(found) > 1 && len(found)*5 > machines
-	if d.tooMany {
+	tooMany := len(found) > 1 && len(found)*5 > machines
+	if tooMany {
 		why := fleet.OrphansTooMany{Orphans: len(found), Machines: machines}
 		d.note(fleet.Critical, "", "", why)
 		d.alert(fleet.Critical, d.hour(), why)
@@ -26,7 +26,7 @@ func (d *decision) orphans() {
 	for _, o := range found {
 		d.orphan = append(d.orphan, o)
 		d.machines[o.Place.Provider]++
-		if !d.tooMany {
+		if !tooMany {
 			d.remove(o)
 		}
 	}
@@ -164,7 +164,7 @@ func (d *decision) remove(o fleet.Sighting) {
 		Provider: o.Place.Provider, Machine: o.Machine.ID, Intent: o.Machine.Tags.Intent, First: o.First,
 		Cost: spend.OrphanCost(o, d.now),
 	}
-	d.act(fleet.KindTerminate, nil, ref, o.Machine.Tags.Pool, why.Code())
+	d.act(fleet.KindTerminate, "", ref, o.Machine.Tags.Pool, why.Code())
 	d.note(fleet.Warning, o.Machine.Tags.Pool, "", why)
 	d.alert(fleet.Warning, o.Place.String()+"/"+o.Machine.ID, why)
 }

@@ -224,7 +224,7 @@ func (d *decision) repeatAct(in *intent) {
 	if w != nil && d.hopeless(in, w) {
 		d.settle(in, fleet.IntentClosed)
 		why := d.hopelessly(in, w)
-		w.resuming, w.ending = nil, d.act(fleet.KindTerminate, &w.Worker, w.Ref(), w.Pool, why.Code())
+		w.resuming, w.ending = nil, d.order(fleet.KindTerminate, w, why.Code())
 		d.note(fleet.Warning, in.Pool, in.Worker, why)
 		return
 	}
