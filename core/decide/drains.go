@@ -24,7 +24,7 @@ func (d *decision) drains() {
 
 func (d *decision) drained(w *worker) {
 	p, age := d.poolBy[w.Pool], d.now.Sub(w.DrainAt)
-	expired := !w.Expires.IsZero() && !d.now.Before(w.Expires)
+	expired := d.expiresWithin(w, 0)
 	done := w.Jobs == 0 && (!w.DrainAck.IsZero() || w.Registered.IsZero())
 	forced := age >= p.DrainTimeout.Duration() || expired
 	switch {
@@ -45,22 +45,26 @@ func (d *decision) drained(w *worker) {
 // doubtful says that this is no time to end a worker that drains for want of work: its place, or a
 // queue that it serves, cannot be seen. The mode, the limits and its own faults end it all the same.
 func (d *decision) doubtful(p *pool, w *worker) bool {
-	if d.override() != nil || d.s.Config.Mode == fleet.VPSOnly {
+	if d.vpsOnly() {
 		return false
 	}
 	if l, ok := d.lists[w.Place]; !ok || !l.Complete() {
 		return true
 	}
-	return p.hold != nil && (w.DrainWhy == fleet.DrainIdle{}.Code() || w.DrainWhy == fleet.DrainDry{}.Code())
+	return p.hold != nil && forIdleness(w.DrainWhy)
+}
+
+// forIdleness says that a drain's reason is that the worker had nothing to do.
+func forIdleness(why string) bool {
+	return why == fleet.DrainIdle{}.Code() || why == fleet.DrainDry{}.Code()
 }
 
 // suspends says that a worker that has nothing to do is kept suspended.
 func (d *decision) suspends(p *pool, w *worker) bool {
-	idle := w.DrainWhy == fleet.DrainIdle{}.Code() || w.DrainWhy == fleet.DrainDry{}.Code()
-	if p.OnIdle != fleet.SuspendIdle || !idle || w.Registered.IsZero() || !d.s.Traits[w.Place.Provider].Suspends {
+	if p.OnIdle != fleet.SuspendIdle || !forIdleness(w.DrainWhy) || w.Registered.IsZero() || !d.s.Traits[w.Place.Provider].Suspends {
 		return false
 	}
-	if d.override() != nil || d.s.Config.Mode == fleet.VPSOnly || !p.Enabled || d.stale(w, p) {
+	if d.off(p) || d.stale(w, p) {
 		return false
 	}
 	kept := 0
@@ -75,9 +79,9 @@ func (d *decision) suspends(p *pool, w *worker) bool {
 // suspended ends a machine that waited for its whole allowance, or that may never be resumed.
 func (d *decision) suspended(w *worker) {
 	p, age := d.poolBy[w.Pool], d.now.Sub(w.Changed)
-	off := d.override() != nil || d.s.Config.Mode == fleet.VPSOnly || !p.known || !p.Enabled || p.OnIdle != fleet.SuspendIdle
+	off := d.off(p) || p.OnIdle != fleet.SuspendIdle
 	long := p.MaxSuspendedFor > 0 && age >= p.MaxSuspendedFor.Duration()
-	expired := !w.Expires.IsZero() && !d.now.Add(time.Minute).Before(w.Expires)
+	expired := d.expiresWithin(w, time.Minute)
 	if stale := d.stale(w, p); off || long || expired || stale {
 		if !expired && (d.doubtful(p, w) || d.frozen() != "" && d.override() == nil) {
 			return

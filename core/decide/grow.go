@@ -34,8 +34,7 @@ func first[T any](s []T, n int) []T { return s[:min(n, len(s))] }
 func (d *decision) undrainable(f *fold) []*worker {
 	var out []*worker
 	for _, w := range f.draining {
-		fresh := !w.Registered.IsZero() && d.quietFor(w) < d.silence()
-		if w.was == fleet.Draining && w.ending == nil && fresh && reversible(w.DrainWhy) && !d.stale(w, f.pool) && f.known {
+		if w.was == fleet.Draining && w.ending == nil && d.heard(w) && reversible(w.DrainWhy) && !d.stale(w, f.pool) && f.known {
 			out = append(out, w)
 		}
 	}
@@ -64,7 +63,7 @@ func (d *decision) resumable(f *fold) []*worker {
 	for _, w := range f.suspended {
 		l, ok := d.lists[w.Place]
 		listed := ok && l.Complete() && w.listed != nil && w.listed.State == fleet.MachineSuspended
-		expiring := !w.Expires.IsZero() && d.now.Add(f.DrainTimeout.Duration()).After(w.Expires)
+		expiring := d.expiresWithin(w, f.DrainTimeout.Duration())
 		if w.ending == nil && listed && !expiring && !d.stale(w, f.pool) && !d.coolingOff(ResumeKey(w.ID)) {
 			out = append(out, w)
 		}

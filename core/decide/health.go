@@ -29,7 +29,7 @@ func (d *decision) health() {
 
 func (d *decision) unfit(w *worker, shielded bool) fleet.Reason {
 	p := d.poolBy[w.Pool]
-	if !w.Expires.IsZero() && !d.now.Before(w.Expires.Add(-p.DrainTimeout.Duration())) {
+	if d.expiresWithin(w, p.DrainTimeout.Duration()) {
 		return fleet.DrainExpiry{Expires: w.Expires}
 	}
 	if in := d.launches[w.Intent]; in != nil && in.was == fleet.IntentAbandoned {
@@ -65,10 +65,8 @@ func (d *decision) bootFailed(p *pool) {
 
 // recovered lets a worker claim again when what made it drain has passed: it registered late, or is heard of again.
 func (d *decision) recovered(w *worker) {
-	fresh := !w.Registered.IsZero() && d.quietFor(w) < d.silence()
 	late := w.DrainWhy == fleet.DrainBoot{}.Code() || w.DrainWhy == fleet.DrainUnhealthy{}.Code()
-	expiring := !w.Expires.IsZero() && !d.now.Before(w.Expires.Add(-d.poolBy[w.Pool].DrainTimeout.Duration()))
-	if fresh && late && !expiring {
+	if late && d.heard(w) && !d.expiresWithin(w, d.poolBy[w.Pool].DrainTimeout.Duration()) {
 		d.undrain(w)
 	}
 }
@@ -102,6 +100,16 @@ func (d *decision) quietFor(w *worker) time.Duration {
 		return d.now.Sub(w.Registered)
 	}
 	return d.now.Sub(w.Heartbeat)
+}
+
+// heard says that a worker has registered and is heard of.
+func (d *decision) heard(w *worker) bool {
+	return !w.Registered.IsZero() && d.quietFor(w) < d.silence()
+}
+
+// expiresWithin says that at most this much is left of a worker's life.
+func (d *decision) expiresWithin(w *worker, left time.Duration) bool {
+	return !w.Expires.IsZero() && !d.now.Add(left).Before(w.Expires)
 }
 
 func (d *decision) silence() time.Duration {

@@ -87,6 +87,12 @@ func (d *decision) override() *fleet.Override {
 	return d.s.Memory.Override
 }
 
+// vpsOnly says that no pool may have a cloud worker.
+func (d *decision) vpsOnly() bool { return d.override() != nil || d.s.Config.Mode == fleet.VPSOnly }
+
+// off says that a pool may have no cloud worker; nil is a pool that nothing remembers.
+func (d *decision) off(p *pool) bool { return d.vpsOnly() || p == nil || !p.known || !p.Enabled }
+
 // requests takes up what people asked for.
 func (d *decision) requests() {
 	for _, r := range d.s.Memory.Requests {

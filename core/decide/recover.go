@@ -217,7 +217,7 @@ func (d *decision) repeatAct(in *intent) {
 	if w != nil && w.listed != nil && w.listed.State == fleet.MachineStopping {
 		return
 	}
-	if in.Kind == fleet.KindResume && (d.frozen() != "" || d.off(in.Pool)) {
+	if in.Kind == fleet.KindResume && (d.frozen() != "" || d.off(d.poolBy[in.Pool])) {
 		d.settle(in, fleet.IntentClosed) // if it runs all the same, it drains
 		return
 	}
@@ -252,12 +252,6 @@ func (d *decision) about(in *intent) *worker {
 		return nil
 	}
 	return in.about
-}
-
-// off says that a pool may have no cloud worker at all.
-func (d *decision) off(name string) bool {
-	p := d.poolBy[name]
-	return d.override() != nil || d.s.Config.Mode == fleet.VPSOnly || p == nil || !p.known || !p.Enabled
 }
 
 func (d *decision) stillOrphan(ref fleet.Ref) bool {

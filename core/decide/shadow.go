@@ -250,7 +250,7 @@ func (sh *shadow) alter(c fleet.WorkerChange, now time.Time) {
 	w := c.Worker
 	if w.Status == fleet.Draining {
 		w.DrainAck, w.Jobs = now, 0
-		if w.DrainWhy == (fleet.DrainIdle{}).Code() || w.DrainWhy == (fleet.DrainDry{}).Code() {
+		if forIdleness(w.DrainWhy) {
 			sh.pools[w.Pool].memory.LastDown = now
 		}
 	}

@@ -58,7 +58,7 @@ func protocol() []mutant {
 		in(recover, "4", "cancel at once", "	d.settle(in, fleet.IntentAbandoned)\n	d.note(fleet.Warning", "	d.settle(in, fleet.IntentClosed)\n	d.note(fleet.Warning"),
 		in(recover, "4", "no adoption", "		for _, f := range tagged[in.ID] {\n			d.bind(in, f)\n		}\n", "		_ = tagged\n"),
 		in(act, "5", "a goroutine outlives the handler and sends later", "	wg.Wait()\n	slices.Sort(left)", "	slices.Sort(left)"),
-		in(grow, "5", "un-draining a worker with a terminate intent", "if w.was == fleet.Draining && w.ending == nil && fresh", "if w.was == fleet.Draining && fresh"),
+		in(grow, "5", "un-draining a worker with a terminate intent", "if w.was == fleet.Draining && w.ending == nil && d.heard(w)", "if w.was == fleet.Draining && d.heard(w)"),
 		in(recover, "5", "terminate not repeated", "	d.take(in, true)\n	d.note(fleet.Info, in.Pool, in.Worker", "	d.note(fleet.Info, in.Pool, in.Worker"),
 		in(decide, "5", "claims that are too short", "d.now.Add(d.s.Limit.Duration()+claimMargin)", "d.now.Add(claimMargin/30)"),
 		in(inventory, "6", "gone below the minimum age", "&& begun.Sub(w.BootAt) >= old {", "&& old > 0 {"),

@@ -43,7 +43,7 @@ func rules() []mutant {
 		in(health, "rule", "the boot timeout does not follow observed boots", "max(c.Workers.BootTimeout.Duration(), m.SlowestBoot.Duration()*3/2)", "c.Workers.BootTimeout.Duration()"),
 		in(health, "rule", "silence is never noticed", "quiet >= d.silence() {\n		w.silent", "quiet < 0 {\n		w.silent"),
 		in(health, "rule", "a silent database drains everything", "if silent < 2 || silent*5 <= of {", "if true {"),
-		in(health, "rule", "workers live past their expiry", "if !w.Expires.IsZero() && !d.now.Before(w.Expires.Add(-p.DrainTimeout.Duration())) {\n		return", "if false {\n		return"),
+		in(health, "rule", "workers live past their expiry", "if d.expiresWithin(w, p.DrainTimeout.Duration()) {\n		return", "if false {\n		return"),
 		in("core/decide/drains.go", "rule", "a drain is never forced", "forced := age >= p.DrainTimeout.Duration() || expired", "forced := expired"),
 		in("core/decide/drains.go", "rule", "the force comes at once", "forced := age >= p.DrainTimeout.Duration() || expired", "forced := age >= 0 || expired"),
 		in("core/tick/observe.go", "rule", "stale ids of a list start machines", "if list.Unknown == \"\" && list.Depth < rows.Depth {", "if list.Unknown == \"\" {"),
