@@ -82,7 +82,7 @@ func generate(r *rand.Rand) setting {
 
 // theme leads some worlds to where few would get by chance.
 func (s *setting) theme(r *rand.Rand) {
-	switch r.IntN(20) {
+	switch r.IntN(16) {
 	case 0:
 		s.suspends()
 	case 1: // a day that ends with its limit reached, and somebody who lifts the override on the next
@@ -99,8 +99,8 @@ func (s *setting) theme(r *rand.Rand) {
 		s.launches(r, fleet.Traits{Idempotent: true, Visibility: 1200, MaxBatch: 1}, 0.85, 0.4)
 		s.length = 25 * time.Minute
 	case 5: // lost answers and refusals, where the next offer is dearer and the limit near
-		s.launches(r, fleet.Traits{Idempotent: r.IntN(2) == 0, Visibility: []fleet.Seconds{30, 600}[r.IntN(2)], MaxBatch: 1}, 0.3, 0)
-		s.rates["refused"] = 0.4
+		s.launches(r, fleet.Traits{Idempotent: true, Visibility: 600, MaxBatch: 1}, 0.5, 0)
+		s.rates["refused"], s.config.Limits.Hourly = 0.6, fleet.Money(12+r.IntN(20))*fleet.Cent
 	}
 	if r.IntN(4) == 0 {
 		for i := range s.clouds {
