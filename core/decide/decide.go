@@ -80,8 +80,10 @@ type intent struct {
 	was   fleet.IntentState
 	dirty bool
 	fresh bool // made by this decision
-	lost  bool // launch: unclaimed, unanswered and nothing seen; to be repeated or given up
 	about *worker
+
+	lost   bool // launch: unclaimed, unanswered and nothing seen; to be repeated or given up
+	absent bool // lost: two complete lists that were begun late enough showed nothing
 }
 
 // pool is a pool of the config, or one that only its workers remember.

@@ -5,18 +5,12 @@ import (
 	"time"
 
 	"sluice/core/fleet"
+	"sluice/core/spend"
 )
 
 // repeatFor is how long after its first storing a request may still be on the wire: providers keep
 // idempotency tokens for longer than this.
 const repeatFor = 15 * time.Minute
-
-// found is a machine that carries an intent's tag and has no row.
-type found struct {
-	place   fleet.Place
-	begun   time.Time
-	machine fleet.Machine
-}
 
 // adoptions binds machines to the launches that asked for them. Launches on which another tick may
 // be acting are left alone.
@@ -30,8 +24,8 @@ func (d *decision) adoptions() {
 			d.note(fleet.Info, in.Pool, "", fleet.Waiting{Intent: in.ID, Until: d.quiet(in)})
 			continue
 		}
-		for _, f := range tagged[in.ID] {
-			d.bind(in, f)
+		for _, o := range tagged[in.ID] {
+			d.bind(in, o)
 		}
 		d.conclude(in)
 	}
@@ -40,18 +34,19 @@ func (d *decision) adoptions() {
 // risky says that more machines may come than were asked for: a repeated call without idempotency.
 func (d *decision) risky(in *intent) bool { return !in.Idempotent && in.Calls() > 1 }
 
-func (d *decision) taggedWithoutRow() map[string][]found {
+// taggedWithoutRow are the machines that have no row and never had one, by the intent that they are tagged with.
+func (d *decision) taggedWithoutRow() map[string][]fleet.Sighting {
 	rows := d.rows()
 	for _, s := range d.s.Memory.Ended {
 		if s.Last {
 			rows[fleet.Ref{Place: fleet.Place{Provider: s.Provider, Scope: s.Scope}, Machine: s.Machine}] = true
 		}
 	}
-	out := map[string][]found{}
+	out := map[string][]fleet.Sighting{}
 	for _, l := range d.s.Listings {
 		for _, m := range l.Machines {
 			if m.Tags.Deployment == d.s.Memory.Deployment && !rows[fleet.Ref{Place: l.Place, Machine: m.ID}] {
-				out[m.Tags.Intent] = append(out[m.Tags.Intent], found{l.Place, l.Begun, m})
+				out[m.Tags.Intent] = append(out[m.Tags.Intent], fleet.Sighting{Place: l.Place, Machine: m})
 			}
 		}
 	}
@@ -59,38 +54,44 @@ func (d *decision) taggedWithoutRow() map[string][]found {
 }
 
 // bind makes the row of a machine that answers a launch; more than asked for, or come too late, it drains.
-func (d *decision) bind(in *intent, f found) {
-	w := d.machineRow(fleet.Sighting{Place: f.place, Machine: f.machine, First: in.Created}, in.Pool)
+func (d *decision) bind(in *intent, o fleet.Sighting) {
+	o.First = in.Created // it costs since it was asked for
+	w := d.machineRow(o, in.Pool)
 	w.Price, w.MinCharge = in.Reserve, in.MinFor
 	if in.Changed.After(w.BootAt) && in.State == fleet.IntentOpen { // it may be the last call's, and its boot begins then
 		w.BootAt = in.Changed
 	}
-	for i, o := range in.Offers {
-		if o.Place == f.place && o.Type == f.machine.Type && o.Market == f.machine.Market {
+	for i, offer := range in.Offers {
+		if offer.Place == o.Place && offer.Type == w.Type && offer.Market == w.Market {
 			w.Price = in.Prices[i]
 		}
 	}
+	gone, why := o.Machine.State == fleet.MachineGone, unwanted(in)
 	switch {
-	case f.machine.State == fleet.MachineGone:
+	case gone:
 		w.Status = fleet.Failed
-		sp := fleet.Span{
-			Worker: w.ID, Scope: f.place.Scope, Machine: w.Machine, Last: true, Pool: w.Pool, Provider: f.place.Provider,
-			Price: w.Price, From: w.CostFrom, To: d.now, MinCharge: w.MinCharge,
-		}
+		sp := spend.Since(w, d.now)
+		sp.Last = true
 		d.plan.Spans = append(d.plan.Spans, sp)
-	case in.State == fleet.IntentAbandoned:
-		w.Status, w.DrainAt, w.DrainWhy = fleet.Draining, d.now, fleet.DrainAbandoned{}.Code()
-	case in.Bound >= in.Count:
-		w.Status, w.DrainAt, w.DrainWhy = fleet.Draining, d.now, fleet.DrainSurplus{}.Code()
+	case why != nil:
+		w.Status, w.DrainAt, w.DrainWhy = fleet.Draining, d.now, why.Code()
 	}
 	d.adopt(w, "listed")
-	switch w.DrainWhy {
-	case fleet.DrainAbandoned{}.Code():
-		d.note(fleet.Warning, w.Pool, w.ID, fleet.DrainAbandoned{Intent: in.ID})
-	case fleet.DrainSurplus{}.Code():
-		d.note(fleet.Warning, w.Pool, w.ID, fleet.DrainSurplus{Max: in.Count})
+	if !gone && why != nil {
+		d.note(fleet.Warning, w.Pool, w.ID, why)
 	}
 	in.Bound++
+}
+
+// unwanted says why the next machine that answers a launch drains at once; nil: it was waited for.
+func unwanted(in *intent) fleet.Reason {
+	switch {
+	case in.State == fleet.IntentAbandoned:
+		return fleet.DrainAbandoned{Intent: in.ID}
+	case in.Bound >= in.Count:
+		return fleet.DrainSurplus{Max: in.Count}
+	}
+	return nil
 }
 
 // conclude closes a launch that is answered, and finds those of which nothing was seen.
@@ -109,11 +110,11 @@ func (d *decision) conclude(in *intent) {
 		}
 	case in.Bound >= in.Count || in.Bound > 0 && late:
 		d.settle(in, fleet.IntentDone)
-	case in.Bound > 0:
+	case in.Bound > 0: // the others may still turn up
 	case last.Outcome == fleet.OutcomeRefused:
 		d.settle(in, fleet.IntentRefused)
 	default:
-		in.lost = true
+		in.lost, in.absent = true, twice
 	}
 }
 
@@ -180,11 +181,10 @@ func (d *decision) recover() {
 
 func (d *decision) recoverLaunch(in *intent) {
 	p := d.poolBy[in.Pool]
-	second := !in.EmptySince.IsZero() && d.settled(in) && d.begun(in).After(in.EmptySince)
 	switch {
 	case d.now.Add(d.s.Limit.Duration()).Sub(in.Last().First) > repeatFor:
 		d.abandon(in, "too_old")
-	case d.frozen() != "" || p.hold != nil || d.begun(in).IsZero() || !in.Idempotent && !second:
+	case d.frozen() != "" || p.hold != nil || d.begun(in).IsZero() || !in.Idempotent && !in.absent:
 		d.note(fleet.Info, in.Pool, "", fleet.Waiting{Intent: in.ID, Until: d.quiet(in)})
 	case p.lostWanted <= 0 || !d.offered(in):
 		d.abandon(in, "not_wanted")
@@ -221,9 +221,8 @@ func (d *decision) repeatAct(in *intent) {
 		d.settle(in, fleet.IntentClosed) // if it runs all the same, it drains
 		return
 	}
-	if w != nil && d.hopeless(in, w) {
+	if why := d.hopeless(in, w); why != nil {
 		d.settle(in, fleet.IntentClosed)
-		why := d.hopelessly(in, w)
 		w.resuming, w.ending = nil, d.order(fleet.KindTerminate, w, why.Code())
 		d.note(fleet.Warning, in.Pool, in.Worker, why)
 		return
@@ -232,18 +231,20 @@ func (d *decision) repeatAct(in *intent) {
 	d.note(fleet.Info, in.Pool, in.Worker, fleet.Repeated{Intent: in.ID, Kind: in.Kind, Calls: in.Calls()})
 }
 
-// hopeless says that a machine has been seen neither to suspend nor to wake for as long as a boot may take. Then it is
-// ended: until it is, it costs, or counts as capacity that never comes.
-func (d *decision) hopeless(in *intent, w *worker) bool {
-	failing := d.now.Sub(in.Created) >= bootLimit(d.s.Config, d.poolBy[w.Pool].memory)
-	return failing && w.listed != nil && in.Kind != fleet.KindTerminate
-}
-
-func (d *decision) hopelessly(in *intent, w *worker) fleet.Reason {
-	if in.Kind == fleet.KindSuspend {
+// hopeless says why a machine is ended that has been seen neither to suspend nor to wake for as long as a boot may
+// take: until it is, it costs, or counts as capacity that never comes. Nil: it may still.
+func (d *decision) hopeless(in *intent, w *worker) fleet.Reason {
+	if w == nil || w.listed == nil || in.Kind == fleet.KindTerminate {
+		return nil
+	}
+	limit, age := bootLimit(d.s.Config, d.poolBy[w.Pool].memory), d.now.Sub(in.Created)
+	switch {
+	case age < limit:
+		return nil
+	case in.Kind == fleet.KindSuspend:
 		return fleet.DrainForced{Why: w.DrainWhy, Jobs: w.Jobs, ForS: seconds(d.now.Sub(w.DrainAt))}
 	}
-	return fleet.DrainBoot{AfterS: seconds(d.now.Sub(in.Created)), Limit: seconds(bootLimit(d.s.Config, d.poolBy[w.Pool].memory))}
+	return fleet.DrainBoot{AfterS: seconds(age), Limit: seconds(limit)}
 }
 
 // about is the row of the machine that an intent is about.
