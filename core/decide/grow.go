@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/core/fleet"
+	"sluice/core/spend"
 )
 
 // grow walks the ladder, cheapest and fastest first: take back a worker that drains, resume a
@@ -132,7 +133,7 @@ func (d *decision) affordable(f *fold, offers []candidate) (open []candidate, wh
 	}
 	if len(open) > 0 {
 		for _, o := range dear {
-			f.reject(o, fleet.OfferOverBudget{Price: o.price})
+			f.reject(o.Key(), fleet.OfferOverBudget{Price: o.price})
 		}
 	}
 	return open, why
@@ -153,34 +154,21 @@ func (d *decision) full(provider string) fleet.Reason {
 }
 
 // ask writes one launch intent for at most n of the machines that are left to ask for, and says for how many. It
-// reserves for the dearest offer that may be tried; one that would take the money of the others is not.
+// reserves for the dearest offer that may be tried.
 func (d *decision) ask(f *fold, n, left int, offers []candidate) int {
 	best := offers[0]
 	charge := d.s.Traits[best.Provider].MinCharge
 	n = min(n, d.room(best.Provider))
 	n, _ = d.books.Afford(n, best.price, charge)
 	others, _ := d.books.Afford(left, best.price, charge)
-	rest := d.books
+	rest := d.books // what is left once the other machines are reserved for as well
 	rest.Reserve(max(0, others-n), best.price, charge)
 	in := &intent{fresh: true, Intent: fleet.Intent{
 		ID: d.id(f.Name, strconv.Itoa(f.ordinal)), Kind: fleet.KindLaunch, State: fleet.IntentOpen, Pool: f.Name, Count: n, Created: d.now,
 		Idempotent: true,
 	}}
 	f.ordinal++
-	for _, o := range offers {
-		t := d.s.Traits[o.Provider]
-		switch k, _ := rest.Afford(n, o.price, t.MinCharge); {
-		case n > d.room(o.Provider):
-			f.reject(o, d.offerFull(o.Provider))
-			continue
-		case k < n && len(in.Offers) > 0:
-			f.reject(o, fleet.OfferOverBudget{Price: o.price})
-			continue
-		}
-		in.Offers, in.Prices = append(in.Offers, o.Offer), append(in.Prices, o.price)
-		in.Reserve, in.MinFor = max(in.Reserve, o.price), max(in.MinFor, t.MinCharge)
-		in.Idempotent = in.Idempotent && t.Idempotent
-	}
+	d.shortlist(f, in, rest, offers)
 	for _, p := range providersOf(in.Offers) {
 		d.machines[p] += n
 	}
@@ -195,14 +183,30 @@ func (d *decision) ask(f *fold, n, left int, offers []candidate) int {
 	return n
 }
 
-// reject notes once why an offer is not among those that a launch may try.
-func (f *fold) reject(o candidate, why fleet.Reason) {
-	for _, r := range f.plan.Rejected {
-		if r.Offer == o.Key() {
-			return
+// shortlist gives a launch the offers that it may try: the first, and each other one that has room and takes no money
+// from the machines beside it.
+func (d *decision) shortlist(f *fold, in *intent, rest spend.Books, offers []candidate) {
+	for _, o := range offers {
+		t := d.s.Traits[o.Provider]
+		switch k, _ := rest.Afford(in.Count, o.price, t.MinCharge); {
+		case in.Count > d.room(o.Provider):
+			f.reject(o.Key(), d.offerFull(o.Provider))
+			continue
+		case k < in.Count && len(in.Offers) > 0:
+			f.reject(o.Key(), fleet.OfferOverBudget{Price: o.price})
+			continue
 		}
+		in.Offers, in.Prices = append(in.Offers, o.Offer), append(in.Prices, o.price)
+		in.Reserve, in.MinFor = max(in.Reserve, o.price), max(in.MinFor, t.MinCharge)
+		in.Idempotent = in.Idempotent && t.Idempotent
 	}
-	f.plan.Rejected = append(f.plan.Rejected, fleet.Rejected{Offer: o.Key(), Why: why})
+}
+
+// reject notes once why an offer, by its key, is not among those that a launch may try.
+func (f *fold) reject(offer string, why fleet.Reason) {
+	if !slices.ContainsFunc(f.plan.Rejected, func(r fleet.Rejected) bool { return r.Offer == offer }) {
+		f.plan.Rejected = append(f.plan.Rejected, fleet.Rejected{Offer: offer, Why: why})
+	}
 }
 
 func (d *decision) offerFull(provider string) fleet.Reason {
@@ -220,8 +224,8 @@ func (d *decision) offers(f *fold) []candidate {
 	var out []candidate
 	for _, o := range f.Offers {
 		price, ok := d.prices[o.Key()]
-		if why := d.reject(f, o, price, ok); why != nil {
-			f.plan.Rejected = append(f.plan.Rejected, fleet.Rejected{Offer: o.Key(), Why: why})
+		if why := d.barred(f, o, price, ok); why != nil {
+			f.reject(o.Key(), why)
 			continue
 		}
 		out = append(out, candidate{o, price})
@@ -231,15 +235,14 @@ func (d *decision) offers(f *fold) []candidate {
 	}
 	for _, c := range out[min(1, len(out)):] {
 		if c.price > out[0].price {
-			f.plan.Rejected = append(f.plan.Rejected, fleet.Rejected{
-				Offer: c.Key(), Why: fleet.OfferDearer{Price: c.price, Best: out[0].price},
-			})
+			f.reject(c.Key(), fleet.OfferDearer{Price: c.price, Best: out[0].price})
 		}
 	}
 	return out
 }
 
-func (d *decision) reject(f *fold, o fleet.Offer, price fleet.Money, known bool) fleet.Reason {
+// barred says why an offer may not be tried at all; nil: it may.
+func (d *decision) barred(f *fold, o fleet.Offer, price fleet.Money, known bool) fleet.Reason {
 	_, enabled := d.s.Config.Provider(o.Provider)
 	l, listed := d.lists[o.Place]
 	switch cool := d.coolOffs[o.Key()]; {
