@@ -86,21 +86,6 @@ type intent struct {
 	absent bool // lost: two complete lists that were begun late enough showed nothing
 }
 
-// pool is a pool of the config, or one that only its workers remember.
-type pool struct {
-	fleet.Pool
-	known      bool // it is in the config
-	workers    []*worker
-	memory     fleet.PoolMemory
-	specs      map[string]bool
-	plan       *fleet.PoolPlan
-	fold       *fold
-	launches   []*intent    // open or abandoned
-	ordinal    int          // of the next launch intent
-	hold       fleet.Reason // a queue could not be read
-	lostWanted int          // machines of unanswered launches that are still wanted
-}
-
 func open(s fleet.Snapshot) *decision {
 	now := s.Memory.Now
 	d := &decision{
@@ -142,48 +127,6 @@ func open(s fleet.Snapshot) *decision {
 	}
 	d.openPools()
 	return d
-}
-
-func (d *decision) openPools() {
-	byName := map[string]*pool{}
-	d.poolBy = byName
-	for _, p := range d.s.Config.Pools {
-		byName[p.Name] = &pool{Pool: p, known: true, specs: specs(d.s.Config, p), plan: &fleet.PoolPlan{Pool: p.Name}}
-	}
-	get := func(name string) *pool {
-		if byName[name] == nil {
-			byName[name] = &pool{Pool: forgotten(name), plan: &fleet.PoolPlan{Pool: name}}
-		}
-		return byName[name]
-	}
-	for _, w := range d.workers {
-		if w.Cloud() {
-			get(w.Pool).workers = append(get(w.Pool).workers, w)
-		} else if d.quietFor(w) < d.silence() {
-			d.vps = append(d.vps, w)
-		}
-	}
-	for _, in := range d.intents {
-		if in.Kind == fleet.KindLaunch {
-			get(in.Pool).launches = append(get(in.Pool).launches, in)
-		}
-	}
-	for _, m := range d.s.Memory.Pools {
-		if p := byName[m.Pool]; p != nil {
-			p.memory = m
-		}
-	}
-	for _, p := range byName {
-		d.pools = append(d.pools, p)
-	}
-	slices.SortFunc(d.pools, func(a, b *pool) int {
-		return cmp.Or(cmp.Compare(a.Urgency, b.Urgency), cmp.Compare(a.Name, b.Name))
-	})
-}
-
-// forgotten is a pool that the config no longer has: what is left of it is drained.
-func forgotten(name string) fleet.Pool {
-	return fleet.Pool{Name: name, DrainTimeout: 300, OnIdle: fleet.TerminateIdle}
 }
 
 // close collects what changed, in a stable order.

@@ -136,3 +136,7 @@ func bootLimit(c fleet.Config, m fleet.PoolMemory) time.Duration {
 }
 
 func seconds(d time.Duration) fleet.Seconds { return fleet.Seconds(d / time.Second) }
+
+func ceilSeconds(t time.Duration) fleet.Seconds {
+	return fleet.Seconds(max(0, (t+time.Second-1)/time.Second))
+}

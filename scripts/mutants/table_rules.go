@@ -3,29 +3,31 @@ package main
 // rules are what is wanted and what limits it.
 func rules() []mutant {
 	const (
-		pool   = "core/decide/pool.go"
+		census = "core/decide/census.go"
+		demand = "core/decide/demand.go"
+		shrink = "core/decide/shrink.go"
 		limits = "core/decide/limits.go"
 		grow   = "core/decide/grow.go"
 		health = "core/decide/health.go"
 	)
 	return []mutant{
-		in(pool, "rule", "an unreadable queue counts as empty", "if st, ok := d.queues[q.Name]; !ok || st.Unknown != \"\" {", "if st := d.queues[q.Name]; false && st.Unknown != \"\" {"),
-		in(pool, "rule", "the depth threshold is passed, not reached", "deep := q.Depth > 0 && st.Depth >= q.Depth", "deep := q.Depth > 0 && st.Depth > q.Depth"),
-		in(pool, "rule", "the age threshold is passed, not reached", "st.Oldest >= q.Age\n	switch", "st.Oldest > q.Age\n	switch"),
-		in(pool, "rule", "booting workers do not answer for the backlog", "case deep && st.Depth >= q.Depth*(boots+1):", "case deep:"),
-		in(pool, "rule", "booting workers do not answer for an old job", "case old && boots == 0:", "case old:"),
-		in(pool, "rule", "workers that drain count as available", "	return len(c.ready) + len(c.silent) +", "	return len(c.draining) + len(c.ready) + len(c.silent) +"),
-		in(pool, "rule", "workers that drain do not count against the ceiling", "return c.have() + len(c.draining) +", "return c.have() +"),
-		in(pool, "rule", "the VPS does not count against the ceiling", "len(c.suspended) + c.doomed + c.vps", "len(c.suspended) + c.doomed"),
-		in(pool, "rule", "machines asked for do not count", "len(c.booting) + c.asked + len(c.resuming)\n}\n\n// boots", "len(c.booting) + len(c.resuming)\n}\n\n// boots"),
-		in(pool, "rule", "the lowest tier reached wins", "for i := len(q.Steps) - 1; i >= 0; i-- {", "for i := range q.Steps {"),
-		in(pool, "rule", "the top tier alerts nobody", "if !ok || b.Tier < len(q.Steps) {", "if !ok || b.Tier <= len(q.Steps) {"),
-		in(pool, "rule", "busy workers may go", "	if w.Busy() {\n		return fleet.KeptBusy{Jobs: w.Jobs}\n	}\n", ""),
-		in(pool, "rule", "idle for no time at all", "idle < time.Duration(f.IdleMinutes)*time.Minute", "idle < 0"),
-		in(pool, "rule", "workers go while their queue has work", "if st.Depth >= q.DepthBelow {", "if false {"),
-		in(pool, "rule", "the minimum charge is thrown away", "if left := w.CostFrom.Add(w.MinCharge.Duration()).Sub(d.now); left > 0 {", "if left := time.Duration(0); left > 0 {"),
-		in(pool, "rule", "scale-in is no fixed point", "&& d.policy(f, f.want-n-1, f.boots()) <= f.want-n-1 {", "{"),
-		in(pool, "rule", "the cooldown of scale-down is ignored", "if left := d.coolingDown(f); left > 0 {\n			f.step", "if left := d.coolingDown(f); left < 0 {\n			f.step"),
+		in(demand, "rule", "an unreadable queue counts as empty", "if st, ok := d.queues[q.Name]; !ok || st.Unknown != \"\" {", "if st := d.queues[q.Name]; false && st.Unknown != \"\" {"),
+		in(demand, "rule", "the depth threshold is passed, not reached", "deep := q.Depth > 0 && st.Depth >= q.Depth", "deep := q.Depth > 0 && st.Depth > q.Depth"),
+		in(demand, "rule", "the age threshold is passed, not reached", "st.Oldest >= q.Age\n	switch", "st.Oldest > q.Age\n	switch"),
+		in(demand, "rule", "booting workers do not answer for the backlog", "case deep && st.Depth >= q.Depth*(boots+1):", "case deep:"),
+		in(demand, "rule", "booting workers do not answer for an old job", "case old && boots == 0:", "case old:"),
+		in(census, "rule", "workers that drain count as available", "	return len(c.ready) + len(c.silent) +", "	return len(c.draining) + len(c.ready) + len(c.silent) +"),
+		in(census, "rule", "workers that drain do not count against the ceiling", "return c.have() + len(c.draining) +", "return c.have() +"),
+		in(census, "rule", "the VPS does not count against the ceiling", "len(c.suspended) + c.doomed + c.vps", "len(c.suspended) + c.doomed"),
+		in(census, "rule", "machines asked for do not count", "len(c.booting) + c.asked + len(c.resuming)\n}\n\n// boots", "len(c.booting) + len(c.resuming)\n}\n\n// boots"),
+		in(demand, "rule", "the lowest tier reached wins", "for i := len(q.Steps) - 1; i >= 0; i-- {", "for i := range q.Steps {"),
+		in(demand, "rule", "the top tier alerts nobody", "if !ok || b.Tier < len(q.Steps) {", "if !ok || b.Tier <= len(q.Steps) {"),
+		in(shrink, "rule", "busy workers may go", "	if w.Busy() {\n		return fleet.KeptBusy{Jobs: w.Jobs}\n	}\n", ""),
+		in(shrink, "rule", "idle for no time at all", "idle < time.Duration(f.IdleMinutes)*time.Minute", "idle < 0"),
+		in(shrink, "rule", "workers go while their queue has work", "if st.Depth >= q.DepthBelow {", "if false {"),
+		in(shrink, "rule", "the minimum charge is thrown away", "if left := w.CostFrom.Add(w.MinCharge.Duration()).Sub(d.now); left > 0 {", "if left := time.Duration(0); left > 0 {"),
+		in(shrink, "rule", "scale-in is no fixed point", "&& d.policy(f, f.want-n-1, f.boots()) <= f.want-n-1 {", "{"),
+		in(shrink, "rule", "the cooldown of scale-down is ignored", "if left := d.coolingDown(f); left > 0 {\n			f.step", "if left := d.coolingDown(f); left < 0 {\n			f.step"),
 		in(limits, "rule", "the mode starts machines", "case d.s.Config.Mode == fleet.VPSOnly:\n		why = fleet.LimitMode", "case false:\n		why = fleet.LimitMode"),
 		in(limits, "rule", "the override is ignored", "case o != nil:\n		why = fleet.LimitOverride", "case o != nil && o.ID == \"\":\n		why = fleet.LimitOverride"),
 		in(limits, "rule", "a queue that is not enabled starts machines", "case !f.known || !f.Enabled:\n		why", "case !f.known:\n		why"),
@@ -66,6 +68,6 @@ func money() []mutant {
 		in(judge, "money", "the override is lifted whatever is left", "if !d.books.Breached() && d.books.Left() >= cheapest {", "if true {"),
 		in(judge, "money", "the threshold alerts nobody", "if d.books.Near(d.s.Config.Limits.Alert) {", "if false {"),
 		in(judge, "money", "extras cost nothing", "out[o.Key()] = price + s.Config.Limits.Extras", "out[o.Key()] = price"),
-		in("core/decide/decide.go", "money", "the least urgent pool is served first", "cmp.Compare(a.Urgency, b.Urgency)", "cmp.Compare(b.Urgency, a.Urgency)"),
+		in("core/decide/pool.go", "money", "the least urgent pool is served first", "cmp.Compare(a.Urgency, b.Urgency)", "cmp.Compare(b.Urgency, a.Urgency)"),
 	}
 }
