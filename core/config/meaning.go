@@ -168,7 +168,7 @@ func moneyMeans(c fleet.Config) []string {
 
 // worstHour is an upper bound of the run rate: no more than pools allow at their dearest offers, nor than providers allow at theirs.
 func worstHour(c fleet.Config) (fleet.Money, int) {
-	prices, unknown := priceList(c), 0
+	unknown := 0
 	var byPool fleet.Money
 	dearest := map[string]fleet.Money{}
 	for _, p := range c.Pools {
@@ -177,7 +177,7 @@ func worstHour(c fleet.Config) (fleet.Money, int) {
 		}
 		var top fleet.Money
 		for _, o := range p.Offers {
-			price, known := prices[priced(o)]
+			price, known := c.Price(o)
 			if !known {
 				unknown++
 				continue
@@ -194,27 +194,13 @@ func worstHour(c fleet.Config) (fleet.Money, int) {
 	return min(byPool, byProvider), unknown
 }
 
-// priced is what a price is known by: a zone has no price of its own in the file.
-func priced(o fleet.Offer) fleet.Price {
-	return fleet.Price{Provider: o.Provider, Type: o.Type, Market: o.Market}
-}
-
-func priceList(c fleet.Config) map[fleet.Price]fleet.Money {
-	out := map[fleet.Price]fleet.Money{}
-	for _, p := range c.Prices {
-		out[fleet.Price{Provider: p.Provider, Type: p.Type, Market: p.Market}] = p.Price
-	}
-	return out
-}
-
 // doubts are offers that may never be taken.
 func doubts(c fleet.Config) []string {
-	prices := priceList(c)
 	unpriced := map[string][]string{}
 	var out []string
 	for _, p := range c.Pools {
 		for _, o := range p.Offers {
-			price, known := prices[priced(o)]
+			price, known := c.Price(o)
 			what := fmt.Sprintf("%s (%s)", o.Type, o.Market)
 			if !known && !slices.Contains(unpriced[o.Provider], what) {
 				unpriced[o.Provider] = append(unpriced[o.Provider], what)

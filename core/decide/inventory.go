@@ -18,8 +18,9 @@ const (
 func (d *decision) inventory() {
 	for _, l := range d.s.Listings {
 		if !l.Complete() {
-			d.note(fleet.Warning, "", "", fleet.PlaceUnknown{Place: l.Place.String(), Cause: l.Unknown})
-			d.alert(fleet.Warning, l.Place.String()+"/"+d.hour(), fleet.PlaceUnknown{Place: l.Place.String(), Cause: l.Unknown})
+			why := fleet.PlaceUnknown{Place: l.Place.String(), Cause: l.Unknown}
+			d.note(fleet.Warning, "", "", why)
+			d.alert(fleet.Warning, why.Place+"/"+d.hour(), why)
 		}
 	}
 	d.assign()

@@ -127,13 +127,14 @@ func (d *decision) resumeCloud(r fleet.Request) {
 	if d.s.Memory.Override == nil || d.plan.Override != nil {
 		return
 	}
-	if why := d.resumeRefused(); why != nil {
-		d.note(fleet.Warning, "", "", why)
+	if refused := d.resumeRefused(); refused != nil {
+		d.note(fleet.Warning, "", "", refused)
 		return
 	}
 	d.plan.Lifted = true
-	d.note(fleet.Warning, "", "", fleet.ResumedCloud{Who: r.Who, Why: r.Why})
-	d.alert(fleet.Warning, r.ID, fleet.ResumedCloud{Who: r.Who, Why: r.Why})
+	why := fleet.ResumedCloud{Who: r.Who, Why: r.Why}
+	d.note(fleet.Warning, "", "", why)
+	d.alert(fleet.Warning, r.ID, why)
 }
 
 // resumeRefused says why the override may not be lifted now: what is left of the day does not cover the
@@ -156,10 +157,6 @@ func (d *decision) resumeRefused() fleet.Reason {
 // prices are the known prices per hour of all offers of a snapshot's config, extras included, by
 // Offer.Key: a fresh quote first, else the config's own.
 func prices(s fleet.Snapshot) map[string]fleet.Money {
-	static := map[fleet.Price]fleet.Money{}
-	for _, p := range s.Config.Prices {
-		static[fleet.Price{Provider: p.Provider, Type: p.Type, Market: p.Market}] = p.Price
-	}
 	quoted := map[string]fleet.Money{}
 	for _, q := range s.Quotes {
 		quoted[q.Offer] = q.Price
@@ -170,7 +167,7 @@ func prices(s fleet.Snapshot) map[string]fleet.Money {
 			price, ok := quoted[o.Key()]
 			ok = ok && price > 0 // nobody gives machines away: such a quote is a fault
 			if !ok {
-				price, ok = static[fleet.Price{Provider: o.Provider, Type: o.Type, Market: o.Market}]
+				price, ok = s.Config.Price(o)
 			}
 			if ok {
 				out[o.Key()] = price + s.Config.Limits.Extras

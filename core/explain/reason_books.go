@@ -29,10 +29,6 @@ func cause(code string) string {
 		return "no longer wanted"
 	case "too_old":
 		return "too old to be repeated safely"
-	case "repeat_refused":
-		return "a repeat was refused, which proves nothing about the call before it"
-	case "frozen":
-		return "the config allows no growth"
 	}
 	return code
 }

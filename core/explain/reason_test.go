@@ -100,7 +100,7 @@ func TestReasonsWithoutTheirFlags(t *testing.T) {
 // The cause of an abandoned intent and of a drain is a code; each that is declared has words.
 func TestCodesInFactsHaveWords(t *testing.T) {
 	t.Parallel()
-	for _, code := range []string{"not_wanted", "too_old", "repeat_refused", "frozen"} {
+	for _, code := range []string{"not_wanted", "too_old"} {
 		if cause(code) == code {
 			t.Errorf("cause %s has no words", code)
 		}

@@ -165,6 +165,16 @@ func (c Config) Pool(name string) (Pool, bool) {
 	return Pool{}, false
 }
 
+// Price finds the static price of an offer per hour, extras not included. A zone has none of its own.
+func (c Config) Price(o Offer) (Money, bool) {
+	for _, p := range c.Prices {
+		if p.Provider == o.Provider && p.Type == o.Type && p.Market == o.Market {
+			return p.Price, true
+		}
+	}
+	return 0, false
+}
+
 // Provider finds an enabled provider by name.
 func (c Config) Provider(name string) (Provider, bool) {
 	for _, p := range c.Providers {

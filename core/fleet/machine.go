@@ -64,7 +64,6 @@ type Launch struct {
 	Offer    Offer   `json:"offer"`
 	Tags     Tags    `json:"tags"`
 	Lifetime Seconds `json:"lifetime_seconds"`
-	UserData string  `json:"user_data,omitempty"` // references only, never a secret
 	// Settings is the provider's block of the config as it was then (Provider.Settings).
 	Settings json.RawMessage `json:"settings,omitempty"`
 }

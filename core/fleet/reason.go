@@ -370,7 +370,7 @@ type (
 	// Abandoned: no longer wanted or no longer safe to repeat; still reserved.
 	Abandoned struct {
 		Intent string `json:"intent"`
-		Cause  string `json:"cause"` // not_wanted, too_old, repeat_refused, frozen
+		Cause  string `json:"cause"` // not_wanted or too_old
 	}
 	// Released: an abandoned intent showed nothing in two late lists.
 	Released struct {

@@ -79,7 +79,7 @@ func (w Worker) Busy() bool { return w.Jobs > 0 }
 // Accepting says that the worker is, or is about to be, capacity: it boots or claims.
 func (w Worker) Accepting() bool { return w.Status == Provisioning || w.Status == Ready }
 
-// Lifecycle is what people see; now decides nothing, idle workers are in cooldown once they have worked.
+// Lifecycle is what people see. An idle worker is in cooldown once it has worked.
 func (w Worker) Lifecycle() Lifecycle {
 	switch w.Status {
 	case Provisioning:

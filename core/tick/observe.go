@@ -17,8 +17,10 @@ import (
 const (
 	spotQuoteAge     = 15 * time.Minute
 	onDemandQuoteAge = 24 * time.Hour
-	observeTime      = 15 * time.Second // for each list, reading or quote
 )
+
+// observeTime bounds each list, reading, quote or bill.
+const observeTime = 15 * time.Second
 
 // observation is what was seen before the lock is taken.
 type observation struct {
@@ -259,7 +261,8 @@ func quote(ctx context.Context, w World, c fleet.Config, m fleet.Memory) []fleet
 	ask := map[string][]fleet.Offer{}
 	for _, p := range c.Pools {
 		for _, o := range p.Offers {
-			if p.Enabled && !known[o.Key()] && !priced(c, o) {
+			_, static := c.Price(o)
+			if p.Enabled && !known[o.Key()] && !static {
 				known[o.Key()] = true
 				ask[o.Provider] = append(ask[o.Provider], o)
 			}
@@ -281,12 +284,6 @@ func quote(ctx context.Context, w World, c fleet.Config, m fleet.Memory) []fleet
 	}
 	sortQuotes(out)
 	return out
-}
-
-func priced(c fleet.Config, o fleet.Offer) bool {
-	return slices.ContainsFunc(c.Prices, func(p fleet.Price) bool {
-		return p.Provider == o.Provider && p.Type == o.Type && p.Market == o.Market
-	})
 }
 
 // fresh are the quotes that still hold: remembered ones that are young enough, and new ones.
