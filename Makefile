@@ -22,10 +22,10 @@ help: ## list these targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
 
 run: build ## watch Sluice work off a burst here; DIR=folder makes thumbnails of its images
-	bin/sluice run $(if $(DIR),--dir $(DIR))
+	bin/sluice run $(if $(DIR),--dir "$$DIR")
 
-build: ## build bin/sluice and bin/sluice-agent
-	go build -o bin/ ./cmd/sluice ./cmd/sluice-agent
+build: ## build bin/sluice and bin/sluice-agent, static, so that they run on any Linux of this architecture
+	CGO_ENABLED=0 go build -o bin/ ./cmd/sluice ./cmd/sluice-agent
 
 test: bin/with-services ## run every test against private services, which it installs if it must
 	$(if $(RACE),,@echo 'no C compiler ("apt-get install gcc"): running WITHOUT the race detector')

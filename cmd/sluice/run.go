@@ -22,7 +22,7 @@ func (a *app) runCommand() *cobra.Command {
 		Example: "  sluice run\n  sluice run --dir ~/Pictures            # thumbnails of your own images\n  sluice run --jobs 40 --keep            # small, and the stack stays up to look at",
 		Args:    exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Jobs < 0 || o.Work <= 0 || o.Work > 60 {
+			if o.Jobs < 0 || o.Work < 0 || o.Work > 60 {
 				return usageError{fmt.Errorf("want --jobs of at least 0 and --work between 0 and 60 seconds")}
 			}
 			return a.run(cmd.Context(), o, agent)
@@ -32,7 +32,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringVar(&o.Dir, "dir", "", "folder of images; without it some are made")
 	flags.StringVar(&o.Home, "home", o.Home, "folder of the private stack and of the results")
 	flags.IntVar(&o.Jobs, "jobs", 200, "at most so many thumbnails; 0 for every image at every width")
-	flags.Float64Var(&o.Work, "work", 0.4, "seconds of work in one thumbnail")
+	flags.Float64Var(&o.Work, "work", 0, "seconds of work in one thumbnail (default: 0.4, and more where there are few)")
 	flags.StringVar(&agent, "agent", "", "the sluice-agent program (default: beside this one)")
 	flags.BoolVar(&o.Keep, "keep", false, "keep the stack up afterwards, until Ctrl-C")
 	flags.BoolVar(&o.Force, "force", false, "use DATABASE_URL and REDIS_URL although they are in use")

@@ -31,9 +31,6 @@ max_client_conn = 500
 
 // startPgBouncer puts a pool by transaction in front of DatabaseURL's server.
 func (s *Services) startPgBouncer(ctx context.Context) error {
-	if s.PgBouncerURL != "" {
-		return nil
-	}
 	bin, err := s.home.find(ctx, tool{name: "pgbouncer", pkg: "pgbouncer", places: sbin()})
 	if err != nil {
 		return err

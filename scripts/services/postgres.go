@@ -33,9 +33,6 @@ func initdbTool() tool {
 
 // startPostgres starts a private server on the folder's data.
 func (s *Services) startPostgres(ctx context.Context, volatile bool) error {
-	if s.DatabaseURL != "" {
-		return nil
-	}
 	bin, err := s.home.postgresBin(ctx)
 	if err != nil {
 		return err

@@ -34,9 +34,6 @@ func rabbitmqTool() tool {
 // startRabbitMQ starts a broker with its management API, and the port mapper
 // that Erlang would otherwise start for good and for the whole machine.
 func (s *Services) startRabbitMQ(ctx context.Context) error {
-	if s.AMQPURL != "" {
-		return nil
-	}
 	bin, err := s.home.find(ctx, rabbitmqTool())
 	if err != nil {
 		return err

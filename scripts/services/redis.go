@@ -26,9 +26,6 @@ func redisTool() tool {
 
 // startRedis starts a Redis that keeps nothing on disk.
 func (s *Services) startRedis(ctx context.Context, embedded bool) error {
-	if s.RedisURL != "" {
-		return nil
-	}
 	if embedded && len(installed(redisTool())) == 0 {
 		return s.embedRedis()
 	}

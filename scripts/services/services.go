@@ -45,7 +45,7 @@ type Options struct {
 // not asked for has an empty URL.
 type Services struct {
 	// Dir is where the files are: Options.Dir, unless that cannot be reached
-	// by the user that the services run as.
+	// by the user that the services run as; empty when nothing was started.
 	Dir string
 
 	DatabaseURL  string // of a superuser
@@ -68,14 +68,15 @@ func Start(ctx context.Context, o Options) (*Services, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := openHome(ctx, o.Dir, o.Log)
-	if err != nil {
+	s := &Services{DatabaseURL: o.DatabaseURL, PgBouncerURL: o.PgBouncerURL, RedisURL: o.RedisURL, AMQPURL: o.AMQPURL}
+	need = slices.DeleteFunc(need, s.given)
+	if len(need) == 0 {
+		return s, nil // and no folder is made
+	}
+	if s.home, err = openHome(ctx, o.Dir, o.Log); err != nil {
 		return nil, err
 	}
-	s := &Services{
-		Dir: h.dir, home: h,
-		DatabaseURL: o.DatabaseURL, PgBouncerURL: o.PgBouncerURL, RedisURL: o.RedisURL, AMQPURL: o.AMQPURL,
-	}
+	s.Dir = s.home.dir
 	for _, name := range need {
 		if err := s.start(ctx, name, o); err != nil {
 			return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), s.Stop(context.WithoutCancel(ctx)))
@@ -92,7 +93,15 @@ func (s *Services) Stop(ctx context.Context) error {
 		errs = append(errs, stop(ctx))
 	}
 	s.stops = nil
-	return errors.Join(append(errs, s.home.close())...)
+	if s.home != nil {
+		errs = append(errs, s.home.close())
+	}
+	return errors.Join(errs...)
+}
+
+// given reports whether a service is one that runs already.
+func (s *Services) given(name string) bool {
+	return map[string]string{Postgres: s.DatabaseURL, PgBouncer: s.PgBouncerURL, Redis: s.RedisURL, RabbitMQ: s.AMQPURL}[name] != ""
 }
 
 func (s *Services) start(ctx context.Context, name string, o Options) error {

@@ -164,13 +164,17 @@ func TestDataOfAMissingVersionAreLeftAlone(t *testing.T) {
 
 func TestGivenAddressesAreUsedAndNothingStarts(t *testing.T) {
 	t.Parallel()
+	dir := filepath.Join(folder(t), "services")
 	s := start(t, services.Options{
-		Dir: folder(t), Need: []string{"postgres", "redis", "rabbitmq", "pgbouncer"},
+		Dir: dir, Need: []string{"postgres", "redis", "rabbitmq", "pgbouncer"},
 		DatabaseURL: "postgres://db", PgBouncerURL: "postgres://pool", RedisURL: "redis://cache", AMQPURL: "amqp://mq",
 	})
 	want := "DATABASE_URL=postgres://db PGBOUNCER_URL=postgres://pool REDIS_URL=redis://cache AMQP_URL=amqp://mq"
 	if got := strings.Join(s.Env(), " "); got != want {
 		t.Errorf("got %s", got)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Errorf("%s was made for nothing", dir)
 	}
 }
 

@@ -12,17 +12,35 @@ import (
 // maxPasses bounds the effort on a machine that is very fast.
 const maxPasses = 10_000
 
-// effort is how many passes make one job last about so many seconds here. A burst that one worker
-// could cope with would show nothing.
-func effort(image, trial string, seconds float64) (int, error) {
-	defer func() { _ = os.Remove(trial) }() // not there where it failed
-	job := Thumbnail{Source: image, Target: trial, Width: widths[1], Passes: 3}
-	begun := time.Now()
-	if err := job.Make(); err != nil {
-		return 0, fmt.Errorf("try one thumbnail: %w", err)
+// A burst lasts one worker at least burstSeconds, if no job must take longer than workMost for it.
+const (
+	burstSeconds = 60
+	workLeast    = 0.4
+	workMost     = 4
+)
+
+// workEach is how many seconds of work each of n jobs shall be. A burst that one worker could cope
+// with would show nothing.
+func workEach(wanted float64, n int) float64 {
+	if wanted > 0 {
+		return wanted
 	}
-	pass := max(time.Since(begun).Seconds()/float64(job.Passes), 1e-6)
-	return min(max(1, int(seconds/pass)), maxPasses), nil
+	return min(max(workLeast, burstSeconds/float64(n)), workMost)
+}
+
+// effort is how many passes make one job last about so many seconds here, by the first image that can be read to its end.
+func effort(images []string, trial string, seconds float64) (int, error) {
+	defer func() { _ = os.Remove(trial) }() // not there where it failed
+	var err error
+	for _, image := range images {
+		job := Thumbnail{Source: image, Target: trial, Width: widths[1], Passes: 3}
+		begun := time.Now()
+		if err = job.Make(); err == nil {
+			pass := max(time.Since(begun).Seconds()/float64(job.Passes), 1e-6)
+			return min(max(1, int(seconds/pass)), maxPasses), nil
+		}
+	}
+	return 0, fmt.Errorf("try one thumbnail: %w", err)
 }
 
 // rows are the jobs as the table has them.

@@ -16,23 +16,32 @@ import (
 // widths of the thumbnails of one image, as a shop or a gallery wants them.
 var widths = [...]int{160, 320, 480, 640}
 
-// findImages lists the images below a folder by their names, sorted.
-func findImages(dir string) ([]string, error) {
-	var found []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && isImage(path) {
-			found = append(found, path)
+// findImages lists the images below a folder, sorted by their paths, which are absolute because a
+// job's worker has a folder of its own. A file that only has an image's name is left out, with its error.
+func findImages(dir string) (found []string, leftOut []error, err error) {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("find images: %w", err)
+	}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || !isImage(path) {
+			return err
 		}
-		return err
+		if err := checkImage(path); err != nil {
+			leftOut = append(leftOut, err)
+			return nil
+		}
+		found = append(found, path)
+		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("find images: %w", err)
+		return nil, nil, fmt.Errorf("find images: %w", err)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("find images: %s has no .jpg, .png, .gif or .webp; name another folder, or leave out --dir to have images made", dir)
+		return nil, leftOut, fmt.Errorf("find images: %s has no .jpg, .png, .gif or .webp that can be read; name another folder, or leave out --dir to have images made", dir)
 	}
 	slices.Sort(found)
-	return found, nil
+	return found, leftOut, nil
 }
 
 func isImage(path string) bool {
@@ -84,7 +93,7 @@ func fillBytes(b []byte, v byte) {
 }
 
 // thumbnails are the jobs of some images, at most n (0: all), each with its own target.
-func thumbnails(images []string, target string, passes, n int) []Thumbnail {
+func thumbnails(images []string, target string, n int) []Thumbnail {
 	var jobs []Thumbnail
 	for i, path := range images {
 		name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
@@ -93,7 +102,7 @@ func thumbnails(images []string, target string, passes, n int) []Thumbnail {
 				return jobs
 			}
 			jobs = append(jobs, Thumbnail{
-				Source: path, Width: w, Passes: passes,
+				Source: path, Width: w,
 				Target: filepath.Join(target, fmt.Sprintf("%04d-%s-%d.jpg", i, name, w)),
 			})
 		}

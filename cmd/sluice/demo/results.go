@@ -71,14 +71,19 @@ func (s Summary) Words() string {
 	if s.AlwaysOn > 0 && s.Cost < s.AlwaysOn {
 		saved = fmt.Sprintf(", %d %% less", 100-100*s.Cost/s.AlwaysOn)
 	}
+	cost := fmt.Sprintf("%.4f USD; %d machines always on cost %.4f USD in this time%s, and %.2f USD a day",
+		s.Cost.Float(), s.Most, s.AlwaysOn.Float(), saved, s.perDay())
+	if s.Machines == 0 {
+		cost = "nothing: one worker coped, and no machine was started"
+	}
 	return fmt.Sprintf(`Jobs      %d of %d done, %d failed, %d dead, %d lost, %d tried again
 Waits     p50 %.1f s, p95 %.1f s
 Machines  %d started, at most %d at once, %d left
-Cost      %.4f USD; %d machines always on cost %.4f USD in this time%s, and %.2f USD a day
+Cost      %s
 Time      %.1f s
 Pictures  %s`,
 		s.Done, s.Jobs, s.Failed, s.Dead, s.Lost, s.Retried, s.WaitP50, s.WaitP95, s.Machines, s.Most, s.Left,
-		s.Cost.Float(), s.Most, s.AlwaysOn.Float(), saved, s.perDay(), s.Took, s.Thumbnails)
+		cost, s.Took, s.Thumbnails)
 }
 
 // perDay is what as many machines as ran at once cost when they are never ended.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,6 +25,7 @@ const (
 	tickLimit      = 30 * time.Second
 	stuckAfter     = 3 * time.Minute // without any change a run has failed
 	endTime        = 60 * time.Second
+	leftOutTold    = 3 // files that are no images after all
 )
 
 // Options say what a local run works on, and with what.
@@ -33,7 +36,7 @@ type Options struct {
 	Dir   string  // of images; empty: they are made
 	Home  string  // folder of the stack and of its results
 	Jobs  int     // at most so many; 0: every image at every width
-	Work  float64 // seconds that one job shall take
+	Work  float64 // seconds that one job shall take; 0: enough for a burst
 	Force bool
 	Keep  bool
 	Self  string // this program, which is also the job's command
@@ -62,13 +65,12 @@ func Run(ctx context.Context, o Options) (s Summary, err error) {
 	r := &run{Options: o, last: map[string]string{}}
 	defer func() { err = errors.Join(err, r.end(context.WithoutCancel(ctx), &s)) }()
 	jobs, err := r.prepare(ctx)
-	if err != nil {
-		return s, err
+	if err == nil {
+		err = r.begin(ctx, jobs)
 	}
-	if err := r.begin(ctx, jobs); err != nil {
-		return s, err
+	if err == nil {
+		err = r.work(ctx)
 	}
-	err = r.work(ctx)
 	if ctx.Err() != nil {
 		return s, errors.New("interrupted: everything that was started has been ended")
 	}
@@ -84,46 +86,65 @@ func Run(ctx context.Context, o Options) (s Summary, err error) {
 	return s, nil
 }
 
-// prepare brings up the stack and makes the work ready.
+// prepare brings up the stack and makes the work ready. The folder is emptied only once the stack is
+// ours: another run in the same folder has it until then.
 func (r *run) prepare(ctx context.Context) ([]Thumbnail, error) {
-	var err error
-	if r.home, err = openHome(r.Home + "/run"); err != nil {
-		return nil, err
-	}
-	jobs, err := r.jobs()
+	images, err := r.findImages()
 	if err != nil {
 		return nil, err
 	}
-	r.Say("Bringing up Postgres and Redis")
+	r.Say("%s", bringingUp(r.Env))
 	if r.stack, err = startStack(ctx, r.Options, r.Log); err != nil {
 		return nil, err
 	}
-	if err := r.home.write(r.Self, r.stack.databaseURL, r.stack.redisURL); err != nil {
+	if r.home, err = openHome(filepath.Join(r.Home, "run")); err != nil {
+		return nil, err
+	}
+	jobs, err := r.jobs(images)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.home.write(r.Self, r.stack.databaseURL, r.stack.redisURL, len(jobs)); err != nil {
 		return nil, err
 	}
 	return jobs, r.open(ctx)
 }
 
-func (r *run) jobs() ([]Thumbnail, error) {
-	images, err := r.images()
-	if err != nil {
-		return nil, err
+// findImages finds the user's images; none, and no error, where there is no folder of them.
+func (r *run) findImages() ([]string, error) {
+	if r.Dir == "" {
+		return nil, nil
 	}
-	passes, err := effort(images[0], r.home.path("trial.jpg"), r.Work)
-	if err != nil {
-		return nil, err
+	images, leftOut, err := findImages(r.Dir)
+	for i, why := range leftOut {
+		if i == leftOutTold {
+			r.Say("Left out: %d more", len(leftOut)-i)
+			break
+		}
+		r.Say("Left out: %v", why)
 	}
-	jobs := thumbnails(images, r.home.thumbnails(), passes, r.Jobs)
-	r.Say("%d thumbnails of %d images to make, about %.1f s of work each", len(jobs), len(images), r.Work)
-	return jobs, nil
+	return images, err
 }
 
-func (r *run) images() ([]string, error) {
-	if r.Dir != "" {
-		return findImages(r.Dir)
+func (r *run) jobs(images []string) ([]Thumbnail, error) {
+	if r.Dir == "" {
+		var err error
+		n := (max(r.Jobs, 1) + len(widths) - 1) / len(widths)
+		if images, err = makeImages(r.home.images(), n); err != nil {
+			return nil, err
+		}
 	}
-	n := (max(r.Jobs, 1) + len(widths) - 1) / len(widths)
-	return makeImages(r.home.images(), n)
+	jobs := thumbnails(images, r.home.thumbnails(), r.Jobs)
+	seconds := workEach(r.Work, len(jobs))
+	passes, err := effort(images, r.home.path("trial.jpg"), seconds)
+	if err != nil {
+		return nil, err
+	}
+	for i := range jobs {
+		jobs[i].Passes = passes
+	}
+	r.Say("%d thumbnails to make, of %d images, about %.1f s of work each", len(jobs), len(images), seconds)
+	return jobs, nil
 }
 
 // open opens what ticks and counting need.
@@ -208,10 +229,19 @@ func (r *run) evaluate(ctx context.Context) error {
 		about := line.Event + " " + line.Pool + " " + line.Worker
 		if line.Event != "tick" && r.last[about] != line.Message {
 			r.last[about] = line.Message
-			r.say("%s", line.Message)
+			r.say("%s", shortened(line))
 		}
 	}
 	return err
+}
+
+// shortened is a line's message with as much of its worker's id as tells it from the others; the stored line has all of it.
+func shortened(line fleet.Line) string {
+	const enough = 8
+	if len(line.Worker) <= enough {
+		return line.Message
+	}
+	return strings.ReplaceAll(line.Message, line.Worker, line.Worker[:enough])
 }
 
 func due() time.Time { return time.Now().UTC() }

@@ -2,7 +2,9 @@ package demo
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -22,7 +24,7 @@ const (
 type object = map[string]any
 
 // settings is a config file as any user could write it; a burst of a minute has shorter times than real ones.
-func settings(home home, self string) object {
+func settings(home home, self string, jobs int) object {
 	return object{
 		"name": Name, "mode": "hybrid", "evaluation_interval_seconds": int(evaluateEvery.Seconds()),
 		"connections": object{
@@ -40,7 +42,7 @@ func settings(home home, self string) object {
 			"local": object{"enabled": true, "max_instances": machinesMax, "boot_seconds": 3, "price_per_hour": pricePerHour},
 		},
 		"scaling_rules": object{
-			"scale_up":   object{"queue_depth_threshold": 20, "oldest_job_age_seconds": 20, "cooldown_seconds": 5},
+			"scale_up":   object{"queue_depth_threshold": max(1, min(20, jobs/4)), "oldest_job_age_seconds": 20, "cooldown_seconds": 5},
 			"scale_down": object{"idle_minutes": 0, "queue_depth_below": 2, "cooldown_seconds": 2, "drain_timeout_seconds": 30},
 		},
 		"workers": object{
@@ -60,6 +62,7 @@ func (h home) redisURL() string        { return h.path("redis-url") }
 func (h home) images() string          { return h.path("images") }
 func (h home) thumbnails() string      { return h.path("thumbnails") }
 func (h home) machines() string        { return h.path("machines") }
+func (h home) mark() string            { return h.path(".sluice-run") } // the folder is a run's
 
 // openHome empties the run's folder and makes what belongs in it.
 func openHome(path string) (home, error) {
@@ -68,8 +71,8 @@ func openHome(path string) (home, error) {
 		return "", fmt.Errorf("find run folder: %w", err)
 	}
 	h := home(abs)
-	if err := os.RemoveAll(abs); err != nil {
-		return "", fmt.Errorf("empty run folder: %w", err)
+	if err := h.empty(); err != nil {
+		return "", err
 	}
 	// The services' own user must get through the folder above; what is in the run's is nobody else's.
 	if err := os.MkdirAll(filepath.Dir(abs), 0o755); err != nil { //nolint:gosec // see above
@@ -80,12 +83,30 @@ func openHome(path string) (home, error) {
 			return "", fmt.Errorf("make run folder: %w", err)
 		}
 	}
+	if err := os.WriteFile(h.mark(), nil, 0o600); err != nil {
+		return "", fmt.Errorf("make run folder: %w", err)
+	}
 	return h, nil
 }
 
+// empty removes what an earlier run left, and nothing that is somebody's.
+func (h home) empty() error {
+	entries, err := os.ReadDir(string(h))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look at run folder: %w", err)
+	}
+	if _, err := os.Stat(h.mark()); err != nil && len(entries) > 0 {
+		return fmt.Errorf("empty run folder: %s has files that are not of an earlier run; remove it, or name another folder with --home", h)
+	}
+	if err := os.RemoveAll(string(h)); err != nil {
+		return fmt.Errorf("empty run folder: %w", err)
+	}
+	return nil
+}
+
 // write stores the config and the secrets that it refers to.
-func (h home) write(self, databaseURL, redisURL string) error {
-	b, err := json.MarshalIndent(settings(h, self), "", "  ")
+func (h home) write(self, databaseURL, redisURL string, jobs int) error {
+	b, err := json.MarshalIndent(settings(h, self, jobs), "", "  ")
 	if err != nil {
 		return fmt.Errorf("write config: %w", err)
 	}

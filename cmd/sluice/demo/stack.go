@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
@@ -25,17 +28,30 @@ type stack struct {
 	stop                  func(context.Context) error
 }
 
+// bringingUp says what startStack is about to do.
+func bringingUp(env func(string) string) string {
+	switch database, redis := env("DATABASE_URL") != "", env("REDIS_URL") != ""; {
+	case database && redis:
+		return "Using the Postgres of DATABASE_URL and the Redis of REDIS_URL"
+	case database:
+		return "Using the Postgres of DATABASE_URL, bringing up a Redis"
+	case redis:
+		return "Using the Redis of REDIS_URL, bringing up a Postgres"
+	}
+	return "Bringing up Postgres and Redis"
+}
+
 // startStack takes what the user names and starts what is missing.
 func startStack(ctx context.Context, o Options, log io.Writer) (*stack, error) {
 	given := o.Env("DATABASE_URL")
 	s, err := services.Start(ctx, services.Options{
-		Dir: o.Home + "/services", Need: []string{services.Postgres, services.Redis}, Log: log,
+		Dir: o.services(), Need: []string{services.Postgres, services.Redis}, Log: log,
 		DatabaseURL: given, RedisURL: o.Env("REDIS_URL"), AllowEmbeddedRedis: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	st := &stack{databaseURL: s.DatabaseURL, redisURL: s.RedisURL, stop: s.Stop}
+	st := &stack{databaseURL: s.DatabaseURL, redisURL: s.RedisURL, stop: func(ctx context.Context) error { return stopServices(ctx, o, s) }}
 	if given == "" {
 		st.databaseURL, err = freshDatabase(ctx, s.DatabaseURL)
 	} else if !o.Force {
@@ -48,10 +64,22 @@ func startStack(ctx context.Context, o Options, log io.Writer) (*stack, error) {
 		_, err = postgres.Migrate(ctx, st.databaseURL)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, st.stop(context.WithoutCancel(ctx)))
 	}
 	return st, nil
 }
+
+// stopServices leaves nothing outside the run's own folder, where the services found no place for their files.
+func stopServices(ctx context.Context, o Options, s *services.Services) error {
+	err := s.Stop(ctx)
+	wanted, absErr := filepath.Abs(o.services())
+	if err == nil && absErr == nil && s.Dir != wanted && s.Dir != "" {
+		err = os.RemoveAll(s.Dir)
+	}
+	return errors.Join(err, absErr)
+}
+
+func (o Options) services() string { return filepath.Join(o.Home, "services") }
 
 // freshDatabase makes an empty database on the private server: what an earlier run left is nobody's.
 func freshDatabase(ctx context.Context, server string) (string, error) {
@@ -77,6 +105,12 @@ func freshDatabase(ctx context.Context, server string) (string, error) {
 var errReal = errors.New("DATABASE_URL leads to a database that is in use: it has workers, jobs or decisions that are not of a local run; " +
 	"name an empty one, unset DATABASE_URL to get a private one, or insist with --force")
 
+var errOtherRun = errors.New("DATABASE_URL leads to a database that another local run works on, or did some seconds ago; " +
+	"wait for its end, or unset DATABASE_URL to get a private one")
+
+// otherRunAlive is several of its workers' heartbeats.
+const otherRunAlive = 10 * time.Second
+
 // refuseReal protects a real deployment: jobs of a demonstration have no place among its own.
 func refuseReal(ctx context.Context, url string) error {
 	used, err := inUse(ctx, url)
@@ -95,6 +129,11 @@ func refuseReal(ctx context.Context, url string) error {
 	p, err := config.Parse("last config", m.LastGood, config.Env{})
 	if err != nil || p.Config.Name != Name {
 		return errReal
+	}
+	for _, w := range m.Workers {
+		if m.Now.Sub(w.Heartbeat) < otherRunAlive {
+			return errOtherRun
+		}
 	}
 	return nil
 }

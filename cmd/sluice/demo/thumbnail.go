@@ -62,18 +62,35 @@ func readImage(path string) (image.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read image: %w", err)
 	}
-	size, _, err := image.DecodeConfig(bytes.NewReader(raw))
-	if err != nil {
-		return nil, fmt.Errorf("read image %s: %w", path, err)
-	}
-	if size.Width < 1 || size.Height < 1 || size.Width > maxPixels/size.Height {
-		return nil, fmt.Errorf("read image %s: %d x %d pixels is more than a thumbnail is made of", path, size.Width, size.Height)
+	if err := checkSize(path, bytes.NewReader(raw)); err != nil {
+		return nil, err
 	}
 	src, _, err := image.Decode(bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("read image %s: %w", path, err)
 	}
 	return src, nil
+}
+
+// checkImage reads no more than the head of a file, to tell whether it can be an image.
+func checkImage(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("read image: %w", err)
+	}
+	defer func() { _ = f.Close() }() // was only read
+	return checkSize(path, f)
+}
+
+func checkSize(path string, r io.Reader) error {
+	size, _, err := image.DecodeConfig(r)
+	if err != nil {
+		return fmt.Errorf("read image %s: %w", path, err)
+	}
+	if size.Width < 1 || size.Height < 1 || size.Width > maxPixels/size.Height {
+		return fmt.Errorf("read image %s: %d x %d pixels is more than a thumbnail is made of", path, size.Width, size.Height)
+	}
+	return nil
 }
 
 func (t Thumbnail) scale(src image.Image) image.Image {

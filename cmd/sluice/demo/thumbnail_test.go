@@ -88,13 +88,13 @@ func TestEveryImageIsWantedAtEveryWidthUpToTheNumberAskedFor(t *testing.T) {
 	t.Parallel()
 	images := []string{"/a/one.jpg", "/b/one.jpg", "/b/two.png"}
 	targets := map[string]bool{}
-	for _, j := range thumbnails(images, "/out", 3, 0) {
+	for _, j := range thumbnails(images, "/out", 0) {
 		targets[j.Target] = true
 	}
 	if want := len(images) * len(widths); len(targets) != want {
 		t.Errorf("%d targets, want %d: %v", len(targets), want, targets)
 	}
-	if got := len(thumbnails(images, "/out", 3, 5)); got != 5 {
+	if got := len(thumbnails(images, "/out", 5)); got != 5 {
 		t.Errorf("%d jobs, want 5", got)
 	}
 }
@@ -102,23 +102,45 @@ func TestEveryImageIsWantedAtEveryWidthUpToTheNumberAskedFor(t *testing.T) {
 func TestImagesAreFoundBelowAFolderAndTheirAbsenceIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := findImages(dir); err == nil || !strings.Contains(err.Error(), "leave out --dir") {
+	if _, _, err := findImages(dir); err == nil || !strings.Contains(err.Error(), "leave out --dir") {
 		t.Errorf("an empty folder gives %v", err)
 	}
-	if _, err := findImages(filepath.Join(dir, "nowhere")); err == nil {
+	if _, _, err := findImages(filepath.Join(dir, "nowhere")); err == nil {
 		t.Error("a folder that is not there gives no error")
 	}
-	deep := filepath.Join(dir, "deep")
+	if _, err := makeImages(dir, 2); err != nil {
+		t.Fatal(err)
+	}
+	deep := filepath.Join(dir, "a folder")
 	if err := os.Mkdir(deep, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"b.PNG", "deep/a.jpeg", "notes.txt"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+	if err := os.Rename(filepath.Join(dir, "image-001.jpg"), filepath.Join(deep, "b.JPEG")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"torn.png", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("words"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := findImages(dir)
+	got, leftOut, err := findImages(dir)
 	if err != nil || len(got) != 2 {
 		t.Errorf("found %v, %v, want the two images", got, err)
+	}
+	if len(leftOut) != 1 || !strings.Contains(leftOut[0].Error(), "torn.png") {
+		t.Errorf("left out %v, want torn.png", leftOut)
+	}
+}
+
+func TestAFewImagesAreABurstAsWell(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		wanted float64
+		jobs   int
+		want   float64
+	}{{0, 200, workLeast}, {0, 30, 2}, {0, 4, workMost}, {0.1, 4, 0.1}} {
+		if got := workEach(c.wanted, c.jobs); got != c.want {
+			t.Errorf("%d jobs with --work %v take %v s each, want %v", c.jobs, c.wanted, got, c.want)
+		}
 	}
 }
