@@ -50,9 +50,6 @@ func (words) skipped(r fleet.Reason) string {
 		return fmt.Sprintf("not due: the last tick was due at %s and the interval is %s", moment(r.Last), span(r.Interval))
 	case fleet.SkipNotConfigured:
 		return tail("not configured yet: no config was ever loaded", "; put one at ", r.Where)
-	case fleet.SkipNotHonoured:
-		return fmt.Sprintf("the config asks for what this version does not do: %s; remove it, or run a version that does it",
-			strings.Join(r.Keys, ", "))
 	}
 	return ""
 }

@@ -19,7 +19,7 @@ const (
 func (w words) tick(p fleet.Plan, c fleet.Config) fleet.Line {
 	l := fleet.Line{Event: "tick", Level: fleet.Info}
 	if p.Skipped != nil {
-		l.Level, l.Message = skipLevel(p.Skipped), "Skipped: "+w.reason(p.Skipped)
+		l.Message = "Skipped: " + w.reason(p.Skipped)
 		l.Facts = facts{{"result", resultSkipped}, {"why", []facts{w.reasonFacts(p.Skipped)}}}.raw()
 		return l
 	}
@@ -51,14 +51,6 @@ func brokenConfig(p fleet.Plan) string {
 		}
 	}
 	return ""
-}
-
-// skipLevel: a repeated or early tick is as it should be, a config that asks for too much is not.
-func skipLevel(why fleet.Reason) fleet.Level {
-	if _, refused := why.(fleet.SkipNotHonoured); refused {
-		return fleet.Warning
-	}
-	return fleet.Info
 }
 
 // outcome says in a word and in a sentence what the tick did.

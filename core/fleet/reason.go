@@ -22,10 +22,6 @@ type (
 	SkipNotConfigured struct {
 		Where string `json:"where"`
 	}
-	// SkipNotHonoured: the config has keys that this version does not act on, or enables what is not linked.
-	SkipNotHonoured struct {
-		Keys []string `json:"keys"`
-	}
 )
 
 // Demand: what raises the wanted count.

@@ -12,9 +12,6 @@ func (SkipNotDue) Code() string { return "skip.not_due" }
 func (SkipNotConfigured) Code() string { return "skip.not_configured" }
 
 // Code implements Reason.
-func (SkipNotHonoured) Code() string { return "skip.not_honoured" }
-
-// Code implements Reason.
 func (Unobserved) Code() string { return "unobserved" }
 
 // Code implements Reason.
@@ -248,7 +245,6 @@ func Reasons() []Reason {
 		SkipRepeated{},
 		SkipNotDue{},
 		SkipNotConfigured{},
-		SkipNotHonoured{},
 		Unobserved{},
 		BacklogDepth{},
 		BacklogAge{},
