@@ -151,7 +151,7 @@ func (x *trial) agentsUntil(until time.Time) {
 			x.w.Act(a)
 		}
 		next := earlier(until, x.w.NextDue())
-		time.Sleep(max(time.Second, next.Sub(time.Now())))
+		time.Sleep(max(time.Second, time.Until(next)))
 	}
 }
 

@@ -197,7 +197,7 @@ func TestS12TheCrashAfterTheCreateCall(t *testing.T) {
 						s.Error("the tick that crashed was green")
 					}
 					s.minutes(20)
-					s.wantMachines(1, 1-1, "after twenty minutes")
+					s.wantMachines(1, 0, "after twenty minutes")
 					s.wantJobs("completed", 5, "after twenty minutes")
 				})
 			})

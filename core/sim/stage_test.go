@@ -142,7 +142,7 @@ func (s *stage) agents(until time.Time) {
 			s.w.Act(a)
 		}
 		next := earlier(until, s.w.NextDue())
-		time.Sleep(max(time.Second, next.Sub(time.Now())))
+		time.Sleep(max(time.Second, time.Until(next)))
 	}
 	s.w.Workers().Sweep()
 }

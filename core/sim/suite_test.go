@@ -34,7 +34,7 @@ func (c *clock) advance(d time.Duration) {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	fleettest.Store(t, func(t *testing.T) fleettest.StoreHarness {
+	fleettest.Store(t, func(*testing.T) fleettest.StoreHarness {
 		c := newClock()
 		w := sim.New(1, c.now)
 		s := w.Process("suite").Store()

@@ -170,11 +170,7 @@ func (x *trial) gate(c sim.Call) sim.Verdict {
 
 // parallel: a tick makes several of these at once, and their order matters.
 func parallel(op sim.Op) bool {
-	switch op {
-	case sim.OpBegin, sim.OpLaunch, sim.OpResume, sim.OpSuspend, sim.OpTerminate, sim.OpSettle:
-		return true
-	}
-	return false
+	return slices.Contains([]sim.Op{sim.OpBegin, sim.OpLaunch, sim.OpResume, sim.OpSuspend, sim.OpTerminate, sim.OpSettle}, op)
 }
 
 // faults is the first part: things happen, calls interleave and fail.
@@ -274,15 +270,11 @@ func (x *trial) release(p *pending) {
 
 // weight makes crashes likelier at calls that are rarer and matter more.
 func weight(op sim.Op) float64 {
-	switch op {
-	case sim.OpResume, sim.OpSuspend, sim.OpBegin:
-		return 40
-	case sim.OpLaunch, sim.OpTerminate, sim.OpSettle:
-		return 8
-	case sim.OpCommit, sim.OpSend, sim.OpSent, sim.OpCharges, sim.OpQuote:
-		return 3
+	heavier := map[sim.Op]float64{
+		sim.OpResume: 40, sim.OpSuspend: 40, sim.OpBegin: 40, sim.OpLaunch: 8, sim.OpTerminate: 8, sim.OpSettle: 8,
+		sim.OpCommit: 3, sim.OpSend: 3, sim.OpSent: 3, sim.OpCharges: 3, sim.OpQuote: 3,
 	}
-	return 1
+	return max(1, heavier[op])
 }
 
 func verdictText(v sim.Verdict) string {
@@ -344,8 +336,9 @@ func (x *trial) broken(c sim.Call) (sim.Verdict, bool) {
 		return x.pick("write_error", sim.Fail(fleet.ErrUnavailable), sim.Lose(fleet.ErrUnavailable))
 	case sim.OpSend:
 		return x.pick("alert_error", sim.Fail(fleet.ErrUnavailable), sim.Lose(fleet.ErrUnavailable))
+	default:
+		return x.pick("read_error", sim.Fail(fleet.ErrUnavailable), sim.Fail(fleet.ErrDenied))
 	}
-	return x.pick("read_error", sim.Fail(fleet.ErrUnavailable), sim.Fail(fleet.ErrDenied))
 }
 
 func (x *trial) brokenCall(op sim.Op) (sim.Verdict, bool) {
@@ -379,8 +372,9 @@ func providerOf(c sim.Call) string {
 	case sim.OpList, sim.OpQuote, sim.OpLaunch, sim.OpResume, sim.OpSuspend, sim.OpTerminate, sim.OpCharges:
 		name, _, _ := strings.Cut(c.Args, " ")
 		return name
+	default:
+		return ""
 	}
-	return ""
 }
 
 // sleep lets time go on: to the next thing that is known to come, or a little.

@@ -3,6 +3,7 @@ package fleettest
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"testing"
 	"time"
 
@@ -253,7 +254,7 @@ func claim(in fleet.Intent) fleet.Claim { return fleet.Claim{Intent: in.ID, Toke
 // attempt is the nth try of an intent, with its nth offer.
 func attempt(in fleet.Intent, n int) fleet.Attempt {
 	return fleet.Attempt{Ordinal: n, Calls: 1, Outcome: fleet.OutcomePending, Launch: &fleet.Launch{
-		Token: id(in.ID + string(rune('a'+n))), Count: in.Count, Offer: in.Offers[n], Tags: tags(in), Lifetime: 3600,
+		Token: id(in.ID + strconv.Itoa(n)), Count: in.Count, Offer: in.Offers[n], Tags: tags(in), Lifetime: 3600,
 	}}
 }
 

@@ -3,6 +3,7 @@ package fleettest
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,7 +67,7 @@ func oneAtATime(b *bench) {
 				seen.Store(len(m.Intents), true)
 				// Due times rise whatever the order in which the lock is had.
 				due := m.Now.Add(time.Duration(len(m.Intents)) * time.Minute)
-				in := launch(string(rune('a'+i)), 1, m.Now)
+				in := launch(strconv.Itoa(i), 1, m.Now)
 				return fleet.Plan{Function: fleet.Evaluate, Due: due, Now: m.Now, Intents: []fleet.Intent{in}}, fleet.Record{}
 			})
 			if err != nil {

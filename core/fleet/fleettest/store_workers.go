@@ -126,7 +126,7 @@ func registerWaitsForRepeat(b *bench) {
 	if !waits(in) {
 		b.Error("bound to an intent that no tick has settled")
 	}
-	b.commit(func(m fleet.Memory, p *fleet.Plan, _ *fleet.Record) {
+	b.commit(func(_ fleet.Memory, p *fleet.Plan, _ *fleet.Record) {
 		in.State = fleet.IntentAbandoned
 		p.Intents = []fleet.Intent{in}
 	})
