@@ -11,7 +11,7 @@ func Link() fleet.Link {
 	return fleet.Link{
 		Provider: "postgres",
 		Database: func(ctx context.Context, url fleet.Secret) (fleet.Database, error) {
-			db, err := Open(ctx, Secret(url))
+			db, err := Open(ctx, url)
 			if err != nil {
 				return nil, err
 			}

@@ -14,12 +14,8 @@ import (
 	"sluice/core/fleet"
 )
 
-// Secret reads a connection URL from where it is kept. It is read again when the server refuses the
-// password, so that a rotation needs no restart.
-type Secret func(ctx context.Context) (string, error)
-
 // URL is a secret that never changes.
-func URL(url string) Secret {
+func URL(url string) fleet.Secret {
 	return func(context.Context) (string, error) { return url, nil }
 }
 
@@ -28,7 +24,7 @@ const maxConns = 4
 
 // DB is a database of Sluice: a fleet.Store, fleet.Queues, fleet.History and fleet.Requests.
 type DB struct {
-	secret Secret
+	secret fleet.Secret // of the URL; read again when the server refuses the password, so that a rotation needs no restart
 	pool   *pgxpool.Pool
 
 	mu     sync.Mutex
@@ -44,7 +40,7 @@ var (
 
 // Open reads the secret and prepares a pool; it makes no connection, so that a server that is down is
 // an error of what is asked of it first.
-func Open(ctx context.Context, secret Secret) (*DB, error) {
+func Open(ctx context.Context, secret fleet.Secret) (*DB, error) {
 	d := &DB{secret: secret}
 	if err := d.reread(ctx); err != nil {
 		return nil, err

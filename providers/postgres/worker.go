@@ -17,7 +17,7 @@ type Worker struct{ db *DB }
 
 // OpenWorker prepares a pool; it makes no connection. Errors that are fleet.ErrAuth are about the
 // password, never about the database being lost.
-func OpenWorker(ctx context.Context, secret Secret) (*Worker, error) {
+func OpenWorker(ctx context.Context, secret fleet.Secret) (*Worker, error) {
 	db, err := Open(ctx, secret)
 	if err != nil {
 		return nil, err

@@ -15,20 +15,17 @@ import (
 	"sluice/core/fleet"
 )
 
-// Secret reads the server's URL from where it is kept, anew each time that it is called:
-// redis://user:password@host:6379/0, rediss:// for TLS, several hosts or ?cluster=true for a cluster.
-type Secret func(ctx context.Context) (string, error)
-
 // Client speaks to one Redis server or cluster. It connects when it is first used, and reads its
 // secret again when that is refused.
 type Client struct {
-	secret Secret
+	secret fleet.Secret
 	mu     sync.Mutex
 	conn   redis.UniversalClient
 }
 
-// New makes a client that has not connected yet.
-func New(secret Secret) *Client { return &Client{secret: secret} }
+// New makes a client that has not connected yet. The secret is the server's URL: redis://user:password@host:6379/0,
+// rediss:// for TLS, several hosts or ?cluster=true for a cluster.
+func New(secret fleet.Secret) *Client { return &Client{secret: secret} }
 
 // Close ends all connections; the client may be used again.
 func (c *Client) Close() error {

@@ -7,7 +7,7 @@ func Link() fleet.Link {
 	return fleet.Link{
 		Provider: "redis",
 		Queues: map[fleet.SourceKind]func(fleet.Secret) fleet.Queues{
-			fleet.SourceRedis: func(url fleet.Secret) fleet.Queues { return New(Secret(url)) },
+			fleet.SourceRedis: func(url fleet.Secret) fleet.Queues { return New(url) },
 		},
 	}
 }

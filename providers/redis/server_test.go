@@ -21,6 +21,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
+	"sluice/core/fleet"
 	"sluice/providers/redis"
 )
 
@@ -97,7 +98,7 @@ func ask(t *testing.T, url string) *goredis.Client {
 	return c
 }
 
-func fixed(url string) redis.Secret {
+func fixed(url string) fleet.Secret {
 	return func(context.Context) (string, error) { return url, nil }
 }
 
