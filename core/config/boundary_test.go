@@ -128,15 +128,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestShortIntervalsAreForTheLocalRun(t *testing.T) {
-	t.Parallel()
-	for seconds, fits := range map[fleet.Seconds]bool{1: false, 59: false, 60: true, 61: true, 3600: true} {
-		if err := CheckFunction(fleet.Config{Interval: seconds}); (err == nil) != fits {
-			t.Errorf("an interval of %d s in a function: %v", seconds, err)
-		}
-	}
-}
-
 func TestAProviderThatIsNotLinkedIsNamed(t *testing.T) {
 	t.Parallel()
 	c := fleet.Config{Providers: []fleet.Provider{{Name: "aws"}, {Name: "local"}}}

@@ -103,8 +103,6 @@ func (p places) line(at int) int {
 	return i + 1
 }
 
-// wording: what was found, what was expected.
-
 const longest = 60 // characters of a found text that are repeated
 
 func quote(s string) string {

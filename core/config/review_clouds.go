@@ -16,10 +16,7 @@ func (r *review) cloud(c cloud) {
 	case "aws":
 		r.aws(p, r.f.CloudProviders.AWS)
 	case "google":
-		r.needs(p, "google", "image", c.image)
-		if len(c.zones) == 0 {
-			r.needs(p, "google", "zone", "")
-		}
+		r.google(p, r.f.CloudProviders.Google)
 	case "ionos":
 		r.ionos(p, r.f.CloudProviders.IONOS)
 	}
@@ -62,6 +59,15 @@ func (r *review) eclipsed(p path, key, one, listKey string, list []string) {
 	}
 }
 
+func (r *review) google(p path, g *Google) {
+	r.needs(p, "google", "image", g.Image)
+	if len(several(g.Zones, g.Zone)) == 0 {
+		r.needs(p, "google", "zone", "")
+	}
+	r.eclipsed(p, "zone", g.Zone, "zones", g.Zones)
+	r.eclipsed(p, "machine_type", g.MachineType, "machine_types", g.MachineTypes)
+}
+
 func (r *review) ionos(p path, i *IONOS) {
 	r.needs(p, "ionos", "datacenter_id", i.DatacenterID)
 	r.needs(p, "ionos", "image", i.Image)
@@ -80,11 +86,6 @@ func (r *review) prices(p path, c cloud) {
 		if t == "" || has && market != "spot" {
 			r.fail(p.key("prices").key(key), `found the key %s, expected TYPE for on-demand or TYPE:spot`, quote(key))
 		}
-	}
-	if c.name == "google" {
-		g := r.f.CloudProviders.Google
-		r.eclipsed(p, "zone", g.Zone, "zones", g.Zones)
-		r.eclipsed(p, "machine_type", g.MachineType, "machine_types", g.MachineTypes)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// Schema is the JSON Schema of a settings file, generated from File.
+// schemaJSON is generated from File by a test.
 //
 //go:embed config.v1.schema.json
 var schemaJSON []byte

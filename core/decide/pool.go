@@ -62,7 +62,7 @@ func (d *decision) openPools() {
 
 // forgotten is a pool that the config no longer has: what is left of it is drained.
 func forgotten(name string) fleet.Pool {
-	return fleet.Pool{Name: name, DrainTimeout: 300, OnIdle: fleet.TerminateIdle}
+	return fleet.Pool{Name: name, DrainTimeout: fleet.DefaultDrainTimeout, OnIdle: fleet.TerminateIdle}
 }
 
 // fold is one pool's decision: rules raise and lower want, each leaving a step.

@@ -97,6 +97,10 @@ type Pool struct {
 	Offers   []Offer `json:"offers,omitempty"`
 }
 
+// DefaultDrainTimeout holds where no pool of the config says otherwise: on the VPS, and for what is left of a pool that
+// the config no longer has.
+const DefaultDrainTimeout Seconds = 300
+
 // PoolQueue is a queue as seen by a pool that serves it.
 type PoolQueue struct {
 	Name       string  `json:"name"`

@@ -57,7 +57,7 @@ func Open(s fleet.Snapshot) (Books, error) {
 // moment: one tick until it is noticed, the drain, one tick until the force, one call, and one tick and
 // a minute until the end is confirmed.
 func Tail(c fleet.Config, limit fleet.Seconds) time.Duration {
-	drain := 5 * time.Minute
+	drain := fleet.DefaultDrainTimeout.Duration()
 	for _, p := range c.Pools {
 		drain = max(drain, p.DrainTimeout.Duration())
 	}

@@ -170,7 +170,7 @@ func changed(p fleet.Plan) bool {
 func Assignments(c fleet.Config) map[string]fleet.Assignment {
 	base := fleet.Assignment{
 		Heartbeat: c.Workers.Heartbeat, Visibility: c.Workers.Visibility, MaxAttempts: c.Workers.MaxAttempts,
-		LostDatabase: c.Workers.LostDatabase, DrainTimeout: 300, RetryElsewhere: c.Workers.RetryElsewhere,
+		LostDatabase: c.Workers.LostDatabase, DrainTimeout: fleet.DefaultDrainTimeout, RetryElsewhere: c.Workers.RetryElsewhere,
 	}
 	out := map[string]fleet.Assignment{fleet.VPS: base}
 	for _, p := range c.Pools {

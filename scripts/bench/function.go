@@ -21,7 +21,7 @@ type measured struct {
 func function(ctx context.Context, path string) (measured, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return measured{}, fmt.Errorf("%w: run `make build` first", err)
+		return measured{}, fmt.Errorf("%w: run `make functions` first", err)
 	}
 	m := measured{sizeMiB: float64(info.Size()) / (1 << 20)}
 	dir, err := os.MkdirTemp("", "bench")

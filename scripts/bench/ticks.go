@@ -38,7 +38,7 @@ func measureOne(ctx context.Context, size string) error {
 	}
 	admin, err := url.Parse(os.Getenv("DATABASE_URL"))
 	if err != nil {
-		return errors.New("DATABASE_URL is not an URL")
+		return errors.New("DATABASE_URL is not a URL")
 	}
 	fresh, drop, err := database(ctx, *admin)
 	if err != nil {

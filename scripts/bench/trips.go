@@ -16,7 +16,7 @@ type meter struct {
 	trips  atomic.Int64
 }
 
-// through starts a meter before the server of an URL, and returns the URL that leads through it.
+// through starts a meter before the server of a URL, and returns the URL that leads through it.
 func through(raw string) (*meter, string, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
