@@ -201,7 +201,12 @@ func (d *decision) span(w *worker, price fleet.Money, until time.Time) *fleet.Sp
 // end is the confirmed end of a machine.
 func (d *decision) end(w *worker, terminal bool) {
 	asked := w.ending != nil || w.Status == fleet.Draining
-	d.span(w, spend.Rate(w.Worker), d.now).Last = true
+	price := spend.Rate(w.Worker)
+	if w.resuming != nil && w.Status == fleet.Suspended { // it may have run since the call
+		d.span(w, w.Idle, w.resuming.Created)
+		price = w.Price
+	}
+	d.span(w, price, d.now).Last = true
 	to := fleet.Failed
 	if asked {
 		to = fleet.Terminated

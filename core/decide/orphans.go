@@ -136,6 +136,9 @@ func (d *decision) machineRow(o fleet.Sighting, pool string) fleet.Worker {
 }
 
 func (d *decision) adoptRequested(o fleet.Sighting) bool {
+	if d.unfinished(fleet.Ref{Place: o.Place, Machine: o.Machine.ID}) != nil {
+		return false // its end was asked for: there is no way back
+	}
 	for _, r := range d.s.Memory.Requests {
 		if r.Kind == fleet.RequestAdopt && (r.Target == "all" || r.Target == o.Machine.ID) {
 			d.adopt(d.machineRow(o, o.Machine.Tags.Pool), "requested")

@@ -217,7 +217,7 @@ func (d *decision) repeatAct(in *intent) {
 	if w != nil && w.listed != nil && w.listed.State == fleet.MachineStopping {
 		return
 	}
-	if in.Kind == fleet.KindResume && (d.frozen() != "" || d.off(d.poolBy[in.Pool])) {
+	if in.Kind == fleet.KindResume && (d.frozen() != "" || d.off(d.poolBy[in.Pool]) || w != nil && d.stale(w, d.poolBy[w.Pool])) {
 		d.settle(in, fleet.IntentClosed) // if it runs all the same, it drains
 		return
 	}

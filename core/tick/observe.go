@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -269,10 +270,10 @@ func quote(ctx context.Context, w World, c fleet.Config, m fleet.Memory) []fleet
 		}
 	}
 	var out []fleet.Quote
-	for name, offers := range ask {
+	for _, name := range slices.Sorted(maps.Keys(ask)) {
 		if cloud, ok := w.Clouds[name]; ok {
 			ctx, cancel := context.WithTimeout(ctx, observeTime)
-			got, err := cloud.Quote(ctx, offers)
+			got, err := cloud.Quote(ctx, ask[name])
 			cancel()
 			if err == nil { // without a price nothing is launched, and the decision says so
 				out = append(out, got...)
