@@ -17,6 +17,8 @@ type home struct {
 	owner owner
 	log   io.Writer
 	lock  *os.File
+	// standsIn is true where dir is not the wanted folder.
+	standsIn, dropStandIn bool
 }
 
 // openHome makes the folder, locks it, and stops what a crashed run left
@@ -52,7 +54,7 @@ func (h *home) settle(dir string) error {
 		h.dir = dir
 		return nil
 	}
-	h.dir = standIn(dir)
+	h.dir, h.standsIn = standIn(dir), true
 	h.logf("user %s cannot enter %s: using %s instead", h.owner.name, dir, h.dir)
 	return h.claimStandIn()
 }
@@ -97,6 +99,11 @@ func (h *home) acquire() error {
 }
 
 func (h *home) close() error {
+	if h.standsIn && h.dropStandIn {
+		if err := os.RemoveAll(h.dir); err != nil {
+			return errors.Join(fmt.Errorf("remove services folder: %w", err), h.lock.Close())
+		}
+	}
 	if err := h.lock.Close(); err != nil {
 		return fmt.Errorf("unlock services folder: %w", err)
 	}

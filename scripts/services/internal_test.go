@@ -2,6 +2,7 @@ package services
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -159,5 +160,18 @@ func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestAStandInGoesWhereItIsNotToBeKept(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ standsIn, drop, kept bool }{{true, true, false}, {true, false, true}, {false, true, true}} {
+		h := &home{dir: t.TempDir(), standsIn: c.standsIn, dropStandIn: c.drop}
+		if err := errors.Join(h.acquire(), h.close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(h.dir); (err == nil) != c.kept {
+			t.Errorf("%+v: the folder's state is %v", c, err)
+		}
 	}
 }

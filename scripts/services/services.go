@@ -36,6 +36,9 @@ type Options struct {
 
 	// Volatile trades durability for speed (fsync off). For tests only.
 	Volatile bool
+	// DropStandIn removes the files at Stop where they had to go to the
+	// temporary folder, instead of keeping them for the next Start.
+	DropStandIn bool
 	// AllowEmbeddedRedis lets an in-process stand-in take the place of a
 	// Redis that is not installed, rather than installing one.
 	AllowEmbeddedRedis bool
@@ -77,6 +80,7 @@ func Start(ctx context.Context, o Options) (*Services, error) {
 		return nil, err
 	}
 	s.Dir = s.home.dir
+	s.home.dropStandIn = o.DropStandIn
 	for _, name := range need {
 		if err := s.start(ctx, name, o); err != nil {
 			return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), s.Stop(context.WithoutCancel(ctx)))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -45,13 +44,13 @@ func bringingUp(env func(string) string) string {
 func startStack(ctx context.Context, o Options, log io.Writer) (*stack, error) {
 	given := o.Env("DATABASE_URL")
 	s, err := services.Start(ctx, services.Options{
-		Dir: o.services(), Need: []string{services.Postgres, services.Redis}, Log: log,
-		DatabaseURL: given, RedisURL: o.Env("REDIS_URL"), AllowEmbeddedRedis: true,
+		Dir: filepath.Join(o.Home, "services"), Need: []string{services.Postgres, services.Redis}, Log: log,
+		DatabaseURL: given, RedisURL: o.Env("REDIS_URL"), AllowEmbeddedRedis: true, DropStandIn: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	st := &stack{databaseURL: s.DatabaseURL, redisURL: s.RedisURL, stop: func(ctx context.Context) error { return stopServices(ctx, o, s) }}
+	st := &stack{databaseURL: s.DatabaseURL, redisURL: s.RedisURL, stop: s.Stop}
 	if given == "" {
 		st.databaseURL, err = freshDatabase(ctx, s.DatabaseURL)
 	} else if !o.Force {
@@ -68,18 +67,6 @@ func startStack(ctx context.Context, o Options, log io.Writer) (*stack, error) {
 	}
 	return st, nil
 }
-
-// stopServices leaves nothing outside the run's own folder, where the services found no place for their files.
-func stopServices(ctx context.Context, o Options, s *services.Services) error {
-	err := s.Stop(ctx)
-	wanted, absErr := filepath.Abs(o.services())
-	if err == nil && absErr == nil && s.Dir != wanted && s.Dir != "" {
-		err = os.RemoveAll(s.Dir)
-	}
-	return errors.Join(err, absErr)
-}
-
-func (o Options) services() string { return filepath.Join(o.Home, "services") }
 
 // freshDatabase makes an empty database on the private server: what an earlier run left is nobody's.
 func freshDatabase(ctx context.Context, server string) (string, error) {
