@@ -78,7 +78,7 @@ func TestScenarios(t *testing.T) {
 			t.Parallel()
 			golden(t, name+".json", text(made)+"\n")
 			var s fleet.Snapshot
-			b, err := os.ReadFile(filepath.Join("testdata", name+".json")) //nolint:gosec // a file of this package
+			b, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func golden(t *testing.T, name, got string) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(path) //nolint:gosec // a file of this package
+	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,12 +36,12 @@ func ParseMoney(s string) (Money, error) {
 }
 
 // For is what a price per hour costs over d, rounded up to the next millionth; zero for d <= 0.
-func (perHour Money) For(d time.Duration) Money {
-	if d <= 0 || perHour <= 0 {
+func (m Money) For(d time.Duration) Money {
+	if d <= 0 || m <= 0 {
 		return 0
 	}
 	hour := big.NewInt(int64(time.Hour))
-	n := new(big.Int).Mul(big.NewInt(int64(perHour)), big.NewInt(int64(d)))
+	n := new(big.Int).Mul(big.NewInt(int64(m)), big.NewInt(int64(d)))
 	n.Add(n, new(big.Int).Sub(hour, big.NewInt(1)))
 	return Money(n.Quo(n, hour).Int64())
 }

@@ -258,14 +258,14 @@ func reconcile(m fleet.Memory, c fleet.Bill) (fleet.Bill, bool) {
 		return fleet.Bill{}, false
 	}
 	c.SeenAt = m.Now
-	if from, err := time.Parse(time.DateOnly, c.Day); err == nil && m.Now.Sub(from) <= ledgerHours {
+	if from, err := time.Parse(time.DateOnly, c.Day); err == nil && m.Now.Sub(from) <= ledgerReach {
 		c.Excess = max(0, c.Amount-own(m, c.Provider, from)-booked)
 	}
 	return c, true
 }
 
-// ledgerHours is how far back memory's ledger reaches completely; older days cannot be compared.
-const ledgerHours = 50 * time.Hour
+// ledgerReach is how far back memory's ledger reaches completely; older days cannot be compared.
+const ledgerReach = 50 * time.Hour
 
 // own is what the books say that a provider's UTC day cost.
 func own(m fleet.Memory, provider string, from time.Time) (sum fleet.Money) {

@@ -93,7 +93,7 @@ func TestAccrual(t *testing.T) {
 		{"an orphan costs from first sight", func(s *fleet.Snapshot) {
 			s.Memory.Sightings = []fleet.Sighting{{Price: hour, First: ago(2 * time.Hour), Last: ago(time.Minute)}}
 		}, 2 * hour, hour, 0},
-		{"an asked-for machine is reserved and accrues", intent(func(in *fleet.Intent) {}), hour / 60, 0, hour},
+		{"an asked-for machine is reserved and accrues", intent(func(*fleet.Intent) {}), hour / 60, 0, hour},
 		{"each of several", intent(func(in *fleet.Intent) { in.Count = 3; in.Bound = 1 }), 2 * (hour / 60), 0, 2 * hour},
 		{"with its minimum charge", intent(func(in *fleet.Intent) { in.MinFor = 600 }), hour / 6, 0, hour},
 		{"also when it was given up", intent(func(in *fleet.Intent) { in.State = fleet.IntentAbandoned }), hour / 60, 0, hour},

@@ -102,7 +102,7 @@ func warm(ctx context.Context, w tick.World, pg, rd *meter, n int) (ticks, error
 	return ticks{
 		P50: ms(took[n/2]), P99: ms(took[n*99/100]),
 		Postgres: (pg.trips.Load() - pgTrips) / int64(n), Redis: (rd.trips.Load() - rdTrips) / int64(n),
-		Allocs: (after.Mallocs - before.Mallocs) / uint64(n),
+		Allocs: (after.Mallocs - before.Mallocs) / uint64(n), //nolint:gosec // n is positive
 	}, nil
 }
 

@@ -68,7 +68,7 @@ func baseline(chosen []mutant) error {
 	}
 	args := append([]string{"test", "-count=1", "-timeout=10m"}, slices.Sorted(maps.Keys(packages))...)
 	fmt.Println("before:   go", strings.Join(args, " "))
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:gosec // the table's own
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:noctx // bounded by -timeout
 		return fmt.Errorf("the tests fail before anything is broken:\n%s", out)
 	}
 	return nil
@@ -100,7 +100,7 @@ func (m mutant) try() (string, error) {
 }
 
 func test(overlay, pkg string) (string, error) {
-	out, err := exec.Command("go", "test", "-overlay", overlay, "-count=1", "-failfast", "-timeout=8m", pkg).CombinedOutput() //nolint:gosec // the table's own
+	out, err := exec.Command("go", "test", "-overlay", overlay, "-count=1", "-failfast", "-timeout=8m", pkg).CombinedOutput() //nolint:noctx // bounded by -timeout
 	if err == nil {
 		return "", nil
 	}
