@@ -57,9 +57,9 @@ func (w words) orphan(r fleet.Reason) string {
 func (w words) books(r fleet.Reason) string {
 	switch r := r.(type) {
 	case fleet.DailyLimit:
-		return fmt.Sprintf("daily limit %s: %s %s + still to come %s + reserved %s = %s; mode is vps_only until `sluice resume-cloud`, %s",
-			w.money(r.Limit), sourceWord(r.Source), amount(r.Accrued), amount(r.Tail), amount(r.Reserved),
-			amount(r.Accrued+r.Tail+r.Reserved), draining(r.Draining, r.Jobs))
+		return fmt.Sprintf("daily limit %s: %s %s + still to come %s = %s; mode is vps_only until `sluice resume-cloud`, %s",
+			w.money(r.Limit), sourceWord(r.Source), amount(r.Accrued), amount(r.Tail), // what is reserved is to come
+			amount(r.Accrued+r.Tail), draining(r.Draining, r.Jobs))
 	case fleet.NearDailyLimit:
 		return fmt.Sprintf("today's spend %s has reached the alert threshold %s of the daily limit %s",
 			amount(r.Accrued), amount(r.Threshold), w.money(r.Limit))
