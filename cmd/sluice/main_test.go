@@ -151,7 +151,7 @@ func TestExitCodesTellUsageFromFailure(t *testing.T) {
 		{"adopt --reason x", 2, "--all"},
 		{"adopt m-1 --all --reason x", 2, "--all"},
 		{"resume-cloud", 2, "missing --reason"},
-		{"run --work 0", 2, "--work"},
+		{"run --work 61", 2, "--work"},
 		{"run --agent /nowhere/agent", 1, "no such file"},
 		{"tick", 1, "--config"},
 		{"plan", 1, "SLUICE_CONFIG"},
