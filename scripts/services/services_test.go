@@ -127,7 +127,7 @@ func TestServicesInTwoFoldersDoNotCollide(t *testing.T) {
 
 func TestAFolderInUseIsRefused(t *testing.T) {
 	t.Parallel()
-	o := services.Options{Dir: folder(t)}
+	o := services.Options{Dir: folder(t), Need: []string{services.Redis}}
 	s := start(t, o)
 	if _, err := services.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "in use by another run") {
 		t.Errorf("second start: %v", err)
