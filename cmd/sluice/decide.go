@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"sluice/core/config"
@@ -21,17 +23,17 @@ func (a *app) decideCommand() *cobra.Command {
 			"  sluice decide --config cheaper.json --snapshot monday.json\n" +
 			"  sluice explain TICK --snapshot | sluice decide --snapshot - --json",
 		Args: exactly(0),
-		RunE: func(*cobra.Command, []string) error { return a.decide(snapshot) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.decide(cmd.Context(), snapshot) },
 	}
 	cmd.Flags().StringVar(&snapshot, "snapshot", "", "snapshot file, or - for standard input (required)")
 	return cmd
 }
 
-func (a *app) decide(path string) error {
+func (a *app) decide(ctx context.Context, path string) error {
 	if path == "" {
 		return usageError{errNeeds("--snapshot", "a snapshot file, or - for standard input")}
 	}
-	b, err := a.readInput(path)
+	b, err := a.readInput(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -40,15 +42,15 @@ func (a *app) decide(path string) error {
 		return err
 	}
 	if a.config != "" { // not SLUICE_CONFIG: a replay is of its own config unless somebody says otherwise
-		if s.Config, err = a.parseConfig(a.config); err != nil {
+		if s.Config, err = a.parseConfig(ctx, a.config); err != nil {
 			return err
 		}
 	}
 	return a.tellPlan(decide.Decide(s), s)
 }
 
-func (a *app) parseConfig(path string) (fleet.Config, error) {
-	b, err := a.readInput(path)
+func (a *app) parseConfig(ctx context.Context, path string) (fleet.Config, error) {
+	b, err := a.readInput(ctx, path)
 	if err != nil {
 		return fleet.Config{}, err
 	}

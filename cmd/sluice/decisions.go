@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -30,7 +31,12 @@ func (a *app) decisionsCommand() *cobra.Command {
 		Example: "  sluice decisions --since 7d --pool ocr\n  sluice decisions --reason limit.hourly\n" +
 			"  sluice decisions --would-have --since 7d      # a week in vps_only, as hybrid would have spent it",
 		Args: exactly(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.decisions(cmd.Context(), q) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if q.limit < 0 {
+				return usageError{fmt.Errorf("want --limit of at least 0, got %d", q.limit)}
+			}
+			return a.decisions(cmd.Context(), q)
+		},
 	}
 	flags := cmd.Flags()
 	flags.Var(&age{&q.since}, "since", "how far back, such as 90m, 24h or 7d")

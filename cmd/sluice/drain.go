@@ -49,7 +49,7 @@ func (a *app) ask(ctx context.Context, r fleet.Request) error {
 	r.Who = a.who()
 	r.At = m.Now
 	r.ID = fleet.ID("request", m.Deployment, string(r.Kind), r.Target, r.Who, m.Now.String())
-	if err := a.refuse(r, m); err != nil {
+	if err := a.refuse(ctx, r, m); err != nil {
 		return err
 	}
 	if err := db.Ask(ctx, r); err != nil {
@@ -61,12 +61,12 @@ func (a *app) ask(ctx context.Context, r fleet.Request) error {
 	return a.say("Asked for; the next tick takes it up. `sluice decisions` shows what became of it.")
 }
 
-func (a *app) refuse(r fleet.Request, m fleet.Memory) error {
+func (a *app) refuse(ctx context.Context, r fleet.Request, m fleet.Memory) error {
 	switch r.Kind {
 	case fleet.RequestDrain:
 		return refuseVPS(r.Target, m)
 	case fleet.RequestResume:
-		return a.refuseResume(r, m)
+		return a.refuseResume(ctx, r, m)
 	case fleet.RequestAdopt:
 	}
 	return nil

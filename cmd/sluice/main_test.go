@@ -9,7 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -152,6 +154,8 @@ func TestExitCodesTellUsageFromFailure(t *testing.T) {
 		{"adopt m-1 --all --reason x", 2, "--all"},
 		{"resume-cloud", 2, "missing --reason"},
 		{"run --work 61", 2, "--work"},
+		{"run --work NaN", 2, "--work"},
+		{"decisions --limit -1", 2, "--limit"},
 		{"run --agent /nowhere/agent", 1, "no such file"},
 		{"tick", 1, "--config"},
 		{"plan", 1, "SLUICE_CONFIG"},
@@ -221,5 +225,41 @@ func TestOutputFitsFortyColumns(t *testing.T) {
 	} {
 		r := call{args: args, env: []string{"COLUMNS=40"}}.run(t)
 		fits(t, r.out+r.err, 40)
+	}
+}
+
+func TestWaitingForInputThatNeverComesCanBeInterrupted(t *testing.T) {
+	t.Parallel()
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	silent, open, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = errors.Join(silent.Close(), open.Close()) }() // nothing was written
+	for _, args := range [][]string{{"validate", fifo}, {"decide", "--snapshot", fifo}, {"decide", "--snapshot", "-"}} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		cmd := call{args: args}.command(ctx)
+		var stderr bytes.Buffer
+		cmd.Stdin, cmd.Stderr = silent, &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		for waiting := true; waiting; {
+			select {
+			case <-ended:
+				waiting = false
+			case <-time.After(100 * time.Millisecond): // until it listens to signals
+				_ = cmd.Process.Signal(os.Interrupt)
+			}
+		}
+		if code := cmd.ProcessState.ExitCode(); ctx.Err() != nil || code == exitFailed && !strings.Contains(stderr.String(), "interrupted") {
+			t.Errorf("%v ends with %d: %s", args, code, stderr.String())
+		}
+		cancel()
 	}
 }

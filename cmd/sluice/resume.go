@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -29,11 +30,11 @@ func (a *app) resumeCommand() *cobra.Command {
 }
 
 // refuseResume asks the next tick's own code what it would say.
-func (a *app) refuseResume(r fleet.Request, m fleet.Memory) error {
+func (a *app) refuseResume(ctx context.Context, r fleet.Request, m fleet.Memory) error {
 	if m.Override == nil {
 		return errors.New("there is no override to lift: the config's mode holds")
 	}
-	c, err := a.currentConfig(m)
+	c, err := a.currentConfig(ctx, m)
 	if err != nil {
 		return err
 	}

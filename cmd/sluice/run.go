@@ -22,7 +22,7 @@ func (a *app) runCommand() *cobra.Command {
 		Example: "  sluice run\n  sluice run --dir ~/Pictures            # thumbnails of your own images\n  sluice run --jobs 40 --keep            # small, and the stack stays up to look at",
 		Args:    exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Jobs < 0 || o.Work < 0 || o.Work > 60 {
+			if o.Jobs < 0 || !(o.Work >= 0 && o.Work <= 60) { // written so that NaN is none of it
 				return usageError{fmt.Errorf("want --jobs of at least 0 and --work between 0 and 60 seconds")}
 			}
 			return a.run(cmd.Context(), o, agent)

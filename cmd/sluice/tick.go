@@ -57,7 +57,25 @@ func (a *app) tick(ctx context.Context, books bool) error {
 			return err
 		}
 	}
+	a.tellCauses(t.Report.Snapshot)
 	return t.Err
+}
+
+// tellCauses says what the tick could not read, and why: no line has room for that.
+func (a *app) tellCauses(s fleet.Snapshot) {
+	if s.ConfigBroken != "" {
+		a.complain("the config is broken: %s", s.ConfigBroken)
+	}
+	for _, q := range s.Queues {
+		if q.Unknown != "" {
+			a.complain("queue %s is unknown: %s", q.Name, q.Unknown)
+		}
+	}
+	for _, l := range s.Listings {
+		if !l.Complete() {
+			a.complain("the machines of %s are unknown: %s", l.Place, l.Unknown)
+		}
+	}
 }
 
 // dueNow is the schedule's time of a tick that a timer has just started.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ func (a *app) validateCommand() *cobra.Command {
 			"Says what this version would not act on, and what the settings mean: how long a job may wait, what may run.",
 		Example: "  sluice validate scheduler.json\n  sluice validate scheduler.json --effective   # every value and where it comes from\n  sluice validate scheduler.json --json",
 		Args:    exactly(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.validate(args[0], effective) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.validate(cmd.Context(), args[0], effective) },
 	}
 	cmd.Flags().BoolVar(&effective, "effective", false, "print every value that holds and where it comes from")
 	return cmd
@@ -39,8 +40,8 @@ type validation struct {
 	Effective   []config.Value   `json:"effective,omitempty"`
 }
 
-func (a *app) validate(path string, effective bool) error {
-	b, err := a.readInput(path)
+func (a *app) validate(ctx context.Context, path string, effective bool) error {
+	b, err := a.readInput(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -125,8 +126,25 @@ func section(b *strings.Builder, title string, lines []string) {
 // maxInput is more than any config or snapshot has; what is larger is a mistake.
 const maxInput = 256 << 20
 
-// readInput reads a file, or standard input where it is named "-".
-func (a *app) readInput(path string) ([]byte, error) {
+// readInput reads a file, or standard input where it is named "-". A pipe or a terminal may never say
+// anything, so the wait for it ends with the context.
+func (a *app) readInput(ctx context.Context, path string) ([]byte, error) {
+	var b []byte
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b, err = a.readAll(path)
+	}()
+	select {
+	case <-done:
+		return b, err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("read %s: interrupted while waiting for it", path)
+	}
+}
+
+func (a *app) readAll(path string) ([]byte, error) {
 	if path == "-" {
 		return readAtMost(a.in, "standard input")
 	}

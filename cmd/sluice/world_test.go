@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -360,5 +361,40 @@ func TestTickWritesTheFunctionsLog(t *testing.T) {
 		if line["event"] != "tick" || line["install"] != "cli-test" || line["result"] != "nothing_to_do" {
 			t.Errorf("%v writes %v", args, line)
 		}
+	}
+}
+
+func TestATickSaysWhatItCouldNotReadAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	i := install(t, "hybrid")
+	path := strings.TrimPrefix(i.env[1], "SLUICE_CONFIG=")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	redis := strings.Replace(string(b), `"kind": "postgres"`, `"kind": "redis"`, 1)
+	if err := os.WriteFile(path, []byte(redis), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	down := call{args: []string{"tick"}, env: append(slices.Clone(i.env), "REDIS_URL=redis://:hunter2@127.0.0.1:1")}.run(t)
+	if down.code != exitDone || !strings.Contains(down.err, "queue ocr is unknown: ") || !strings.Contains(down.err, "check that it runs") {
+		t.Errorf("without Redis it ends with %d: %s%s", down.code, down.out, down.err)
+	}
+	if strings.Contains(down.err, "pool.go") || strings.Contains(down.err, "hunter2") {
+		t.Errorf("a library speaks, or a password is shown: %s", down.err)
+	}
+	if err := os.Chmod(path, 0o660); err != nil { //nolint:gosec // which is the mistake
+		t.Fatal(err)
+	}
+	r := call{args: []string{"plan"}, env: i.env}.run(t)
+	if !strings.Contains(r.out, "chmod go-w") {
+		t.Errorf("a plan with a config that others can write says: %s%s", r.out, r.err)
+	}
+	// A repeat within a second is skipped before it has read anything.
+	for r = i.sluice(t, "tick"); strings.Contains(r.out, "Skipped"); {
+		r = i.sluice(t, "tick")
+	}
+	if r.code != exitDone || !strings.Contains(r.err, "the config is broken: ") || !strings.Contains(r.err, "chmod go-w") {
+		t.Errorf("with a config that others can write it ends with %d: %s%s", r.code, r.out, r.err)
 	}
 }

@@ -25,7 +25,7 @@ func (a *app) wouldHave(ctx context.Context, q question) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.currentConfig(m)
+	c, err := a.currentConfig(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -41,9 +41,9 @@ func (a *app) wouldHave(ctx context.Context, q question) error {
 }
 
 // currentConfig is the one that is named, else the last that a tick ran with.
-func (a *app) currentConfig(m fleet.Memory) (fleet.Config, error) {
+func (a *app) currentConfig(ctx context.Context, m fleet.Memory) (fleet.Config, error) {
 	if path := a.options().ConfigPath(); path != "" {
-		return a.parseConfig(path)
+		return a.parseConfig(ctx, path)
 	}
 	if m.LastGood == nil {
 		return fleet.Config{}, errors.New("no tick has run with a config yet: name one with --config or SLUICE_CONFIG")

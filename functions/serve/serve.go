@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9/logging"
+
 	"sluice/core/fleet"
 	"sluice/core/tick"
 	"sluice/functions/host"
@@ -48,6 +50,7 @@ func (f *Function) Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	defer f.forget()
+	logging.Disable() // the Redis client's own lines are not JSON; its errors come back to us
 	if f.Env("AWS_LAMBDA_RUNTIME_API") != "" {
 		f.lambda(ctx)
 		return 0
