@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"sluice/core/fleet"
@@ -61,10 +62,20 @@ func (r *run) costs(ctx context.Context, s *Summary) error {
 
 // stay leaves the stack up for a look around.
 func (r *run) stay(ctx context.Context) {
+	// The config names a file with the database's address, whose password is not for a terminal.
+	self := shellWord(r.Self)
 	r.Say("The stack stays up until Ctrl-C. To look around, in another terminal:\n"+
-		"  export SLUICE_CONFIG=%s DATABASE_URL=%s\n  %s decisions\n  %s workers --since 1h\n  %s explain now",
-		r.home.config(), r.stack.databaseURL, r.Self, r.Self, r.Self)
+		"  export SLUICE_CONFIG=%s\n  %s decisions\n  %s workers --since 1h\n  %s explain now",
+		shellWord(r.home.config()), self, self, self)
 	<-ctx.Done()
+}
+
+// shellWord quotes a path that a shell would take apart.
+func shellWord(path string) string {
+	if !strings.ContainsAny(path, " \t'\"$&;()*?[]<>|\\`!#~") {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // end ends everything that was started, machines first, and counts what would not go.

@@ -52,3 +52,12 @@ func TestTheTerminalShowsTheBeginningOfAnId(t *testing.T) {
 		}
 	}
 }
+
+func TestACommandToCopyHasItsPathsQuoted(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{"/a/b": "/a/b", "/my clone/b": "'/my clone/b'", "/it's": `'/it'\''s'`} {
+		if got := shellWord(path); got != want {
+			t.Errorf("%s is quoted as %s, want %s", path, got, want)
+		}
+	}
+}
