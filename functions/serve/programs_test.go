@@ -303,3 +303,43 @@ func TestWithoutLambdaAndWithoutAPortItSaysWhatToSet(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+const redisConfig = `{"queues": {"images": {"source": {"kind": "redis"}, "run": {"command": ["true"]}}}}`
+
+func TestEveryLineOfTheLogIsJSONAlsoWhereAServerIsDown(t *testing.T) {
+	t.Parallel()
+	d := overHTTP(t, "evaluate", append(world(t, redisConfig), "REDIS_URL=redis://:hunter2@127.0.0.1:1"))
+	if code, answer := d.post(t, "", ""); code != http.StatusOK {
+		t.Errorf("answered with %d %s", code, answer)
+	}
+	log := d.log.String()
+	for line := range strings.Lines(log) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("a line is not JSON: %s", line)
+		}
+	}
+	if strings.Contains(log, "hunter2") || len(d.lines()) != 1 {
+		t.Errorf("the log has a password, or no tick: %s", log)
+	}
+}
+
+func TestOfAHundredCallsAtOnceForOneDueTimeExactlyOneActs(t *testing.T) {
+	t.Parallel()
+	d := overHTTP(t, "evaluate", world(t, "{}"))
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			if code, answer := d.post(t, "", "2026-01-14T09:31:00Z"); code != http.StatusOK {
+				t.Errorf("answered with %d %s", code, answer)
+			}
+		})
+	}
+	wg.Wait()
+	results := map[any]int{}
+	for _, line := range d.lines() {
+		results[line["result"]]++
+	}
+	if results["nothing_to_do"] != 1 || results["skipped"] != 99 {
+		t.Errorf("the results are %v, want one that acts and 99 that are skipped", results)
+	}
+}
