@@ -90,8 +90,8 @@ func TestEveryJobEndsAndNoWorkerIsLeftWhateverIsKilled(t *testing.T) {
 	wg.Go(func() { c.schedule(ctx) })
 	wg.Go(func() { c.vps(ctx) })
 	wg.Go(func() { c.watch(ctx) })
-	c.rage(t.Context())
-	left := c.settle(t.Context())
+	c.rage()
+	left := c.settle()
 	stop()
 	wg.Wait()
 	t.Logf("killed or changed, in this order: %v; at the end: %s", c.did, left)
@@ -103,7 +103,7 @@ func TestEveryJobEndsAndNoWorkerIsLeftWhateverIsKilled(t *testing.T) {
 
 func newChaos(t *testing.T, seed uint64) *chaos {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "sluice-chaos-") // a folder that the services' own user can enter
+	dir, err := os.MkdirTemp("", "sluice-chaos-") //nolint:usetesting // the services' own user cannot enter t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,14 +119,14 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	}
 	t.Cleanup(c.killAll)
 	t.Cleanup(func() { _ = c.server.Stop(context.Background()) }) // it may be down, as the test wants it
-	c.startServer(t.Context())
+	c.startServer()
 	c.prepare()
 	return c
 }
 
 // startServer starts the server on the data that are there.
-func (c *chaos) startServer(ctx context.Context) {
-	s, err := services.Start(ctx, services.Options{Dir: filepath.Join(c.dir, "services"), Need: []string{services.Postgres}})
+func (c *chaos) startServer() {
+	s, err := services.Start(c.Context(), services.Options{Dir: filepath.Join(c.dir, "services"), Need: []string{services.Postgres}})
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -325,9 +325,9 @@ func (c *chaos) processes() []int {
 }
 
 // rage does a fixed number of each kind of harm, in an order and at moments that the dice tell.
-func (c *chaos) rage(ctx context.Context) {
+func (c *chaos) rage() {
 	harms := map[string]func() bool{
-		"tick": c.killTick, "agent": c.killAgent, "backend": c.killBackend, "server": func() bool { return c.killServer(ctx) },
+		"tick": c.killTick, "agent": c.killAgent, "backend": c.killBackend, "server": c.killServer,
 		"password": func() bool { c.rotate(); return true },
 	}
 	deck := slices.Concat(slices.Repeat([]string{"tick"}, 6), slices.Repeat([]string{"agent"}, 6), []string{"backend", "backend", "server", "server", "password", "password"})
@@ -406,7 +406,7 @@ func (c *chaos) ready() {
 }
 
 // killServer kills it, leaves it dead for a while, and starts it on the same data.
-func (c *chaos) killServer(ctx context.Context) bool {
+func (c *chaos) killServer() bool {
 	b, err := os.ReadFile(filepath.Join(c.server.Dir, "postgres", "postmaster.pid"))
 	if err != nil {
 		c.Fatal(err)
@@ -419,8 +419,8 @@ func (c *chaos) killServer(ctx context.Context) bool {
 	killed := syscall.Kill(pid, syscall.SIGKILL) == nil
 	c.gate.point("")
 	time.Sleep(time.Duration(c.dice.Int64N(int64(3 * time.Second))))
-	_ = c.server.Stop(ctx) // says that it ended by itself
-	c.startServer(ctx)
+	_ = c.server.Stop(c.Context()) // says that it ended by itself
+	c.startServer()
 	return killed
 }
 
@@ -432,12 +432,12 @@ func (e end) String() string {
 }
 
 // settle waits, with nothing killed any more, until all is over.
-func (c *chaos) settle(ctx context.Context) end {
+func (c *chaos) settle() end {
 	conn := c.connect()
 	defer func() { _ = conn.Close(context.Background()) }()
 	var e end
 	for deadline := time.Now().Add(chaosEnd); ; {
-		err := conn.QueryRow(ctx, `SELECT (SELECT count(*) FROM processing_jobs WHERE status NOT IN ('completed', 'dead')),
+		err := conn.QueryRow(c.Context(), `SELECT (SELECT count(*) FROM processing_jobs WHERE status NOT IN ('completed', 'dead')),
 			(SELECT count(*) FROM workers WHERE provider <> 'vps' AND status NOT IN ('terminated', 'failed')),
 			(SELECT count(*) FROM sluice_intents WHERE state = 'open')`).Scan(&e.open, &e.workers, &e.intents)
 		if err != nil {

@@ -247,8 +247,8 @@ func TestWaitingForInputThatNeverComesCanBeInterrupted(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
+		ended := make(chan struct{})
+		go func() { _ = cmd.Wait(); close(ended) }() // how it ended is read below
 		for waiting := true; waiting; {
 			select {
 			case <-ended:

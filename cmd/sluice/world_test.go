@@ -383,7 +383,7 @@ func TestATickSaysWhatItCouldNotReadAndWhatToDo(t *testing.T) {
 	if strings.Contains(down.err, "pool.go") || strings.Contains(down.err, "hunter2") {
 		t.Errorf("a library speaks, or a password is shown: %s", down.err)
 	}
-	if err := os.Chmod(path, 0o660); err != nil { //nolint:gosec // which is the mistake
+	if err := os.Chmod(path, 0o660); err != nil {
 		t.Fatal(err)
 	}
 	r := call{args: []string{"plan"}, env: i.env}.run(t)
