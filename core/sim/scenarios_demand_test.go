@@ -99,10 +99,11 @@ func TestS02ACrashedHolderBlocksNobody(t *testing.T) {
 func TestS02AFrozenHolderBlocksNoLongerThanItsTransaction(t *testing.T) {
 	play(t, nil, func(s *stage) {
 		s.enqueue(5, sim.Job{Work: time.Hour})
+		frozen, due := s.w.Process("frozen"), s.next
 		release := s.hold("frozen", sim.OpCommit)
 		done := make(chan error)
 		go func() {
-			_, err := s.run(s.w.Process("frozen"), s.next)
+			_, err := s.run(frozen, due)
 			done <- err
 		}()
 		time.Sleep(time.Minute)
