@@ -336,14 +336,10 @@ func TestAHostsOwnConsumerWorksBesideAgents(t *testing.T) {
 	q.Source = fleet.Source{Kind: fleet.SourceRedis, Key: key, Rows: true}
 	q.Run.Slots = 2
 	w.assign("vps", fleet.Assignment{Queues: []fleet.Queue{q}, MaxAttempts: 3})
-	ids := w.enqueue("images", 120)
-	env := []string{"DATABASE_URL=" + w.URL, "REDIS_URL=" + redisURL}
-	w.startWith(env, "--machine", "vps-1", "--sweep-redis")
-	w.startWith(env, "--machine", "vps-2")
-
 	ctx, stop := context.WithCancel(t.Context())
 	var host sync.WaitGroup
 	byHost := map[string]int{}
+	hostBegan, agentsBegan := make(chan struct{}), make(chan struct{}) // each side does a job before the other can do all
 	conn, whole := w.Connect(t), context.WithoutCancel(ctx) // what was popped is finished
 	host.Go(func() {
 		for ctx.Err() == nil {
@@ -358,8 +354,24 @@ func TestAHostsOwnConsumerWorksBesideAgents(t *testing.T) {
 			}
 			byHost[popped[1]]++
 			_, _ = conn.Exec(whole, `UPDATE processing_jobs SET status = 'completed', completed_at = sluice_clock() WHERE id = $1 AND status = 'processing'`, popped[1])
+			if len(byHost) == 1 {
+				close(hostBegan)
+				<-agentsBegan
+			}
 		}
 	})
+	ids := w.enqueue("images", 120)
+	for _, id := range ids {
+		if err := lists.LPush(t.Context(), key, id).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-hostBegan
+	env := []string{"DATABASE_URL=" + w.URL, "REDIS_URL=" + redisURL}
+	w.startWith(env, "--machine", "vps-1", "--sweep-redis")
+	w.startWith(env, "--machine", "vps-2")
+	w.until("an agent has done a job", func() bool { _, err := os.Stat(ran); return err == nil })
+	close(agentsBegan)
 	w.untilCount("images", "completed", len(ids))
 	w.until("the list is empty", func() bool { return lists.LLen(t.Context(), key).Val() == 0 })
 	stop()

@@ -425,10 +425,11 @@ func (c *chaos) killServer() bool {
 }
 
 // end is where a run has come to.
-type end struct{ open, workers, intents, machines int }
+type end struct{ open, workers, intents, silent, machines int }
 
 func (e end) String() string {
-	return fmt.Sprintf("%d jobs open, %d workers, %d intents, %d machines", e.open, e.workers, e.intents, e.machines)
+	return fmt.Sprintf("%d jobs open, %d workers, %d intents, %d VPS workers not heard since the last harm, %d machines",
+		e.open, e.workers, e.intents, e.silent, e.machines)
 }
 
 // settle waits, with nothing killed any more, until all is over.
@@ -436,10 +437,15 @@ func (c *chaos) settle() end {
 	conn := c.connect()
 	defer func() { _ = conn.Close(context.Background()) }()
 	var e end
+	var began time.Time // the server's clock, after the last harm
+	if err := conn.QueryRow(c.Context(), "SELECT sluice_clock()").Scan(&began); err != nil {
+		c.Fatal(err)
+	}
 	for deadline := time.Now().Add(chaosEnd); ; {
 		err := conn.QueryRow(c.Context(), `SELECT (SELECT count(*) FROM processing_jobs WHERE status NOT IN ('completed', 'dead')),
 			(SELECT count(*) FROM workers WHERE provider <> 'vps' AND status NOT IN ('terminated', 'failed')),
-			(SELECT count(*) FROM sluice_intents WHERE state = 'open')`).Scan(&e.open, &e.workers, &e.intents)
+			(SELECT count(*) FROM sluice_intents WHERE state = 'open'),
+			(SELECT count(*) FROM workers WHERE provider = 'vps' AND last_heartbeat <= $1)`, began).Scan(&e.open, &e.workers, &e.intents, &e.silent)
 		if err != nil {
 			c.Fatal(err)
 		}
