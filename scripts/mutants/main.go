@@ -2,7 +2,7 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -33,13 +33,21 @@ func run(only *regexp.Regexp, list bool) error {
 		}
 		return nil
 	}
-	if err := baseline(chosen); err != nil {
+	tree, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(tree) }()
+	if err := copyTree(tree); err != nil {
+		return err
+	}
+	if err := baseline(tree, chosen); err != nil {
 		return err
 	}
 	var survived, broken []string
 	for _, m := range chosen {
 		start := time.Now()
-		killer, err := m.try()
+		killer, err := m.try(tree)
 		took := time.Since(start).Round(time.Second)
 		switch {
 		case err != nil:
@@ -59,7 +67,7 @@ func run(only *regexp.Regexp, list bool) error {
 }
 
 // baseline demands that the tests pass while nothing is broken: a test that fails anyway notices nothing.
-func baseline(chosen []mutant) error {
+func baseline(tree string, chosen []mutant) error {
 	packages := map[string]bool{}
 	for _, m := range chosen {
 		for _, p := range m.Packages {
@@ -68,7 +76,7 @@ func baseline(chosen []mutant) error {
 	}
 	args := append([]string{"test", "-count=1", "-timeout=10m"}, slices.Sorted(maps.Keys(packages))...)
 	fmt.Println("before:   go", strings.Join(args, " "))
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:noctx // bounded by -timeout
+	if out, err := goTool(tree, args...); err != nil {
 		return fmt.Errorf("the tests fail before anything is broken:\n%s", out)
 	}
 	return nil
@@ -83,15 +91,43 @@ type mutant struct {
 	Packages []string // whose tests may notice, the quickest first
 }
 
+// copyTree copies the project: a defect that was seeded into the tree itself would stay there when this program is
+// killed, and the go command's -overlay is no way around, since it takes an embedded file that is overlaid for the original.
+func copyTree(to string) error {
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		switch {
+		case strings.HasPrefix(name, ".") || name == "bin":
+		case e.IsDir():
+			err = errors.Join(err, os.CopyFS(filepath.Join(to, name), os.DirFS(name)))
+		default:
+			b, readErr := os.ReadFile(name)
+			err = errors.Join(err, readErr, os.WriteFile(filepath.Join(to, name), b, 0o600))
+		}
+	}
+	return err
+}
+
 // try returns the name of the first test that fails, "" where all pass.
-func (m mutant) try() (string, error) {
-	overlay, clean, err := m.overlay()
+func (m mutant) try(tree string) (string, error) {
+	file := filepath.Join(tree, m.File)
+	src, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
-	defer clean()
+	if n := strings.Count(string(src), m.Old); n != 1 {
+		return "", fmt.Errorf("%s: the text to change occurs %d times", m.File, n)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(src), m.Old, m.New, 1)), 0o600); err != nil {
+		return "", err
+	}
+	defer func() { _ = os.WriteFile(file, src, 0o600) }() // where that fails, the next defect in this file does too
 	for _, p := range m.Packages {
-		killer, err := test(overlay, p)
+		killer, err := test(tree, p)
 		if err != nil || killer != "" {
 			return killer, err
 		}
@@ -99,8 +135,8 @@ func (m mutant) try() (string, error) {
 	return "", nil
 }
 
-func test(overlay, pkg string) (string, error) {
-	out, err := exec.Command("go", "test", "-overlay", overlay, "-count=1", "-failfast", "-timeout=8m", pkg).CombinedOutput() //nolint:noctx // bounded by -timeout
+func test(tree, pkg string) (string, error) {
+	out, err := goTool(tree, "test", "-count=1", "-failfast", "-timeout=8m", pkg)
 	if err == nil {
 		return "", nil
 	}
@@ -115,32 +151,8 @@ func test(overlay, pkg string) (string, error) {
 
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// overlay replaces the file for one run of the go command; the tree itself stays as it is.
-func (m mutant) overlay() (path string, clean func(), err error) {
-	src, err := os.ReadFile(m.File)
-	if err != nil {
-		return "", nil, err
-	}
-	if n := strings.Count(string(src), m.Old); n != 1 {
-		return "", nil, fmt.Errorf("%s: the text to change occurs %d times", m.File, n)
-	}
-	dir, err := os.MkdirTemp("", "mutant")
-	if err != nil {
-		return "", nil, err
-	}
-	clean = func() { _ = os.RemoveAll(dir) }
-	changed := filepath.Join(dir, filepath.Base(m.File))
-	abs, err := filepath.Abs(m.File)
-	if err != nil {
-		return "", clean, err
-	}
-	if err := os.WriteFile(changed, []byte(strings.Replace(string(src), m.Old, m.New, 1)), 0o600); err != nil {
-		return "", clean, err
-	}
-	doc, err := json.Marshal(map[string]map[string]string{"Replace": {abs: changed}})
-	if err != nil {
-		return "", clean, err
-	}
-	path = filepath.Join(dir, "overlay.json")
-	return path, clean, os.WriteFile(path, doc, 0o600)
+func goTool(tree string, args ...string) ([]byte, error) {
+	cmd := exec.Command("go", args...) //nolint:noctx // bounded by -timeout
+	cmd.Dir = tree
+	return cmd.CombinedOutput()
 }
