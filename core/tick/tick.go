@@ -82,7 +82,7 @@ func Plan(ctx context.Context, w World, due time.Time) (Report, error) {
 		return Report{}, err
 	}
 	if o.skip != nil {
-		return Report{Plan: fleet.Plan{Function: fleet.Evaluate, Due: due, Skipped: o.skip}}, nil
+		return skipped(o), nil
 	}
 	m, err := w.Store.Recall(ctx)
 	if err != nil {
@@ -113,8 +113,7 @@ func Reconcile(ctx context.Context, w World, due time.Time) (Report, error) {
 // have written is acted on by nobody until its claims have run out.
 func transact(ctx context.Context, w World, o observation) (Report, error) {
 	if o.skip != nil {
-		plan := fleet.Plan{Function: o.snapshot.Function, Due: o.snapshot.Due, Skipped: o.skip}
-		return Report{Plan: plan, Lines: explain.Lines(plan, o.snapshot.Config)}, nil
+		return skipped(o), nil
 	}
 	var r Report
 	err := w.Store.Transact(ctx, func(m fleet.Memory) (fleet.Plan, fleet.Record) {
@@ -126,6 +125,12 @@ func transact(ctx context.Context, w World, o observation) (Report, error) {
 		return r, fmt.Errorf("write the decision: %w", err)
 	}
 	return r, nil
+}
+
+// skipped is the report of a tick that found before deciding that there is nothing to decide.
+func skipped(o observation) Report {
+	plan := fleet.Plan{Function: o.snapshot.Function, Due: o.snapshot.Due, Skipped: o.skip}
+	return Report{Plan: plan, Lines: explain.Lines(plan, o.snapshot.Config)}
 }
 
 // decided is the pure part: from what was seen and what is remembered to what shall be written.
