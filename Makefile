@@ -16,7 +16,7 @@ RACE := $(shell command -v "$$(go env CC)" >/dev/null && echo -race)
 
 WITH := bin/with-services
 
-.PHONY: help run test check bench shape mutants torture build functions schema
+.PHONY: help run test check dist bench shape mutants torture build functions schema
 
 help: ## list these targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -34,11 +34,13 @@ test: bin/with-services ## run every test against private services, which it ins
 		echo "once more, through the pooler:"; \
 		POSTGRES_VIA=pgbouncer go test $(RACE) -shuffle=on -timeout 15m ./providers/postgres'
 
-check: $(GOLANGCI_LINT) $(GOVULNCHECK) ## check format, vet, lint, known vulnerabilities and go.mod
+check: $(GOLANGCI_LINT) $(GOVULNCHECK) ## check format, vet, lint, known vulnerabilities, licences, documents and go.mod
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted:" $$unformatted; exit 1; }
 	go vet ./...
 	$(GOLANGCI_LINT) run ./...
 	$(call vulnerabilities)
+	go run ./scripts/licences
+	go test -run '^TestEvery' ./docs
 	go mod tidy -diff
 
 functions: ## build bin/evaluate and bin/reconcile as a cloud runs them: static, stripped
