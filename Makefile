@@ -1,11 +1,13 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash -o pipefail
 
-# The pinned tools of `make check`; a changed version is built anew.
+# The pinned tools of `make check` and `make dist`; a changed version is built anew.
 GOLANGCI_LINT_VERSION := v2.15.0
 GOVULNCHECK_VERSION := v1.9.0
+CYCLONEDX_VERSION := v1.10.0
 GOLANGCI_LINT := bin/tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
 GOVULNCHECK := bin/tools/govulncheck-$(GOVULNCHECK_VERSION)
+CYCLONEDX := bin/tools/cyclonedx-gomod-$(CYCLONEDX_VERSION)
 
 # The services that the tests need; one whose address is set already
 # (DATABASE_URL, PGBOUNCER_URL, REDIS_URL, AMQP_URL) is used, not started.
@@ -43,6 +45,9 @@ check: $(GOLANGCI_LINT) $(GOVULNCHECK) ## check format, vet, lint, known vulnera
 	go test -run '^TestEvery' ./docs
 	go mod tidy -diff
 
+dist: $(CYCLONEDX) ## make the archives of a release in dist/: static, for two architectures, built twice and compared
+	scripts/dist/dist.sh $(CYCLONEDX)
+
 functions: ## build bin/evaluate and bin/reconcile as a cloud runs them: static, stripped
 	CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags '-s -w' -o bin/ ./functions/evaluate ./functions/reconcile
 
@@ -70,6 +75,9 @@ $(GOLANGCI_LINT):
 
 $(GOVULNCHECK):
 	$(call install,golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION))
+
+$(CYCLONEDX):
+	$(call install,github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX_VERSION))
 
 # install builds a tool, and names it by its version so that it is built once.
 define install
