@@ -109,16 +109,20 @@ func TestAHolderOfTheLockThatDiesBlocksNobody(t *testing.T) {
 	}
 }
 
-// until waits for the server to say yes.
+// until waits for the server to say yes, for a minute: a test that waits for ever says nothing of what it waits for.
 func until(t *testing.T, c *pgx.Conn, sql string, args ...any) {
 	t.Helper()
-	for {
+	for begun := time.Now(); ; {
 		var yes bool
 		if err := c.QueryRow(t.Context(), sql, args...).Scan(&yes); err != nil {
 			t.Errorf("%s: %v", sql, err)
 			return
 		}
 		if yes {
+			return
+		}
+		if time.Since(begun) > time.Minute {
+			t.Errorf("not within a minute: %s", sql)
 			return
 		}
 	}
