@@ -104,7 +104,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCommand(), a.validateCommand(), a.decideCommand(), a.planCommand(), a.tickCommand(), a.explainCommand(),
 		a.decisionsCommand(), a.workersCommand(), a.drainCommand(), a.adoptCommand(), a.resumeCommand(),
-		a.migrateCommand(), a.versionCommand(), a.thumbnailCommand(),
+		a.migrateCommand(), a.pageCommand(), a.versionCommand(), a.thumbnailCommand(),
 	}
 }
 

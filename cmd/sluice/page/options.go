@@ -54,7 +54,22 @@ type Options struct {
 	Report func(error)
 }
 
-// complete fills in defaults and refuses what would be open to everybody.
+// Check refuses what cannot be listened on, and what would be open to everybody.
+func (o Options) Check() error {
+	host, _, err := net.SplitHostPort(o.Listen)
+	switch {
+	case o.Listen != "" && err != nil:
+		return fmt.Errorf("parse --listen %q: want HOST:PORT, such as %s", o.Listen, DefaultListen)
+	case o.Listen != "" && o.Token == "" && !loopback(host):
+		return fmt.Errorf("refuse --listen %s: other machines reach it, and anybody there could look: "+
+			"set --token or SLUICE_PAGE_TOKEN (at least %d characters), or listen on %s", o.Listen, minToken, DefaultListen)
+	case o.Token != "" && len(o.Token) < minToken:
+		return fmt.Errorf("refuse token: want at least %d characters, got %d; `openssl rand -hex 16` makes one", minToken, len(o.Token))
+	}
+	return nil
+}
+
+// complete fills defaults in.
 func (o Options) complete() (Options, error) {
 	if o.Listen == "" {
 		o.Listen = DefaultListen
@@ -68,19 +83,10 @@ func (o Options) complete() (Options, error) {
 	if o.Report == nil {
 		o.Report = func(error) {}
 	}
-	host, _, err := net.SplitHostPort(o.Listen)
-	switch {
-	case err != nil:
-		return o, fmt.Errorf("parse --listen %q: want HOST:PORT, such as %s", o.Listen, DefaultListen)
-	case o.Source == nil:
+	if o.Source == nil {
 		return o, errors.New("serve page: no database is given")
-	case o.Token == "" && !loopback(host):
-		return o, fmt.Errorf("refuse --listen %s: other machines reach it, and anybody there could look: "+
-			"set --token or SLUICE_PAGE_TOKEN (at least %d characters), or listen on %s", o.Listen, minToken, DefaultListen)
-	case o.Token != "" && len(o.Token) < minToken:
-		return o, fmt.Errorf("refuse token: want at least %d characters, got %d; `openssl rand -hex 16` makes one", minToken, len(o.Token))
 	}
-	return o, nil
+	return o, o.Check()
 }
 
 // loopback says that a host is reached from this machine alone. An empty host is every address.

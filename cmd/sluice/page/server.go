@@ -17,7 +17,6 @@ type Server struct {
 	end  context.CancelFunc
 	done chan struct{}
 	err  error // once done is closed
-	once sync.Once
 }
 
 // Start serves the page until the context ends or it is closed.
@@ -30,25 +29,33 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve page on %s: %w; if another program has the port, name a free one with --listen, such as --listen 127.0.0.1:0", o.Listen, err)
 	}
+	host, _, _ := net.SplitHostPort(o.Listen) // complete has seen that it is one
 	ctx, end := context.WithCancel(ctx)
+	feed := newFeed(o)
+	site := &site{feed: feed, ticks: &ticks{source: o.Source, told: map[string]*toldTick{}}, controls: byID(o.Controls), writeTime: writeTime}
 	s := &Server{url: "http://" + shown(l.Addr()) + "/", end: end, done: make(chan struct{})}
 	s.http = &http.Server{
-		Handler:           http.NotFoundHandler(),
+		Handler:           guard{token: o.Token, local: loopback(host), next: site.routes()},
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
-	go s.serve(l)
+	go s.serve(l, func() { feed.run(ctx) })
 	context.AfterFunc(ctx, func() { _ = s.http.Close() }) // streams never end by themselves
 	return s, nil
 }
 
-func (s *Server) serve(l net.Listener) {
+// serve is done when nothing of the page runs any more, the reader included.
+func (s *Server) serve(l net.Listener, read func()) {
 	defer close(s.done)
+	var reader sync.WaitGroup
+	reader.Go(read)
 	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		s.err = fmt.Errorf("serve page: %w", err)
 	}
+	s.end()
+	reader.Wait()
 }
 
 // shown is an address that a browser on this machine can open.
@@ -71,6 +78,14 @@ func (s *Server) Wait() error {
 
 // Close ends it, visitors included, and waits.
 func (s *Server) Close() error {
-	s.once.Do(s.end)
+	s.end()
 	return s.Wait()
+}
+
+func byID(controls []Control) map[string]Control {
+	out := make(map[string]Control, len(controls))
+	for _, c := range controls {
+		out[c.ID] = c
+	}
+	return out
 }
