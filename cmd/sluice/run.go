@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/cmd/sluice/demo"
+	"sluice/cmd/sluice/page"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -18,8 +19,9 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Watch it work here: a burst of real work on a stack of its own",
 		Long: "Brings up what it needs (DATABASE_URL and REDIS_URL where they are set, else private ones in .sluice/), starts one\n" +
 			"worker, puts a burst of thumbnails in that it cannot cope with, and ticks every two seconds in hybrid mode, with processes on\n" +
-			"this computer as the cloud. Ends by itself when the work is done and the machines are gone; Ctrl-C ends everything at once.",
-		Example: "  sluice run\n  sluice run --dir ~/Pictures            # thumbnails of your own images\n  sluice run --jobs 40 --keep            # small, and the stack stays up to look at",
+			"this computer as the cloud. A page shows all of it, with buttons to add work and to break things. Ends by itself when the\n" +
+			"work is done and the machines are gone, with --watch on Ctrl-C; Ctrl-C ends everything at once, and nothing is left running.",
+		Example: "  sluice run\n  sluice run --watch                     # goes on, and takes more work\n  sluice run --dir ~/Pictures --jobs 0   # thumbnails of all your own images",
 		Args:    exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Jobs < 0 || !(o.Work >= 0 && o.Work <= 60) { // written so that NaN is none of it
@@ -34,7 +36,8 @@ func (a *app) runCommand() *cobra.Command {
 	flags.IntVar(&o.Jobs, "jobs", 200, "at most so many thumbnails; 0 for every image at every width")
 	flags.Float64Var(&o.Work, "work", 0, "seconds of work in one thumbnail (default: 0.4, and more where there are few)")
 	flags.StringVar(&agent, "agent", "", "the sluice-agent program (default: beside this one)")
-	flags.BoolVar(&o.Keep, "keep", false, "keep the stack up afterwards, until Ctrl-C")
+	flags.BoolVar(&o.Watch, "watch", false, "go on until Ctrl-C, and take more work on the page")
+	flags.StringVar(&o.Listen, "listen", "", "address of the page (default: "+page.DefaultListen+", or any free port where that is taken)")
 	flags.BoolVar(&o.Force, "force", false, "use DATABASE_URL and REDIS_URL although they are in use")
 	return cmd
 }

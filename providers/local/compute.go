@@ -239,6 +239,22 @@ func (c *Compute) Terminate(ctx context.Context, r fleet.Ref) error {
 	return nil
 }
 
+// Crash does to a machine what a failure does: all its processes end at once, unasked.
+func (c *Compute) Crash(ctx context.Context, id string) error {
+	running, err := c.running(ctx)
+	if err != nil {
+		return fmt.Errorf("crash local machine %s: %w", id, err)
+	}
+	m, runs := running[id]
+	if !runs {
+		return fmt.Errorf("crash local machine %s: %w", id, fleet.ErrNotFound)
+	}
+	if err := kill(ctx, m.pid); err != nil {
+		return fmt.Errorf("crash local machine %s: %w", id, err)
+	}
+	return nil
+}
+
 // one finds a running machine of a place.
 func (c *Compute) one(ctx context.Context, r fleet.Ref) (machine, error) {
 	running, err := c.running(ctx)

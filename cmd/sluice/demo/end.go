@@ -12,17 +12,22 @@ import (
 )
 
 // summary counts what a run came to, before anything is ended.
-func (r *run) summary(ctx context.Context, jobs []Thumbnail) (Summary, error) {
-	c, err := count(ctx, r.conn, r.ids)
+func (r *run) summary(ctx context.Context) (Summary, error) {
+	ctx, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	c, err := count(ctx, r.pool, r.ids)
 	if err != nil {
 		return Summary{}, err
 	}
-	s := Summary{Jobs: len(r.ids), Done: c.Done, Failed: c.Failed, Dead: c.Dead, Took: time.Since(r.begun).Seconds(), Most: r.most, Thumbnails: r.home.thumbnails()}
-	s.Lost = s.Jobs - c.over() + max(0, missing(jobs)-c.Failed-c.Dead)
-	if s.WaitP50, s.WaitP95, err = waits(ctx, r.conn, r.ids); err != nil {
+	s := Summary{
+		Jobs: len(r.ids), Done: c.Done, Failed: c.Failed, Dead: c.Dead, Unfinished: c.Queued + c.Running,
+		Took: time.Since(r.begun).Seconds(), First: r.first.Seconds(), Most: r.most, Thumbnails: r.home.thumbnails(),
+	}
+	s.Lost = s.Jobs - c.total() + max(0, missing(r.work.jobs)-c.Failed-c.Dead-s.Unfinished)
+	if s.WaitP50, s.WaitP95, err = waits(ctx, r.pool, r.ids); err != nil {
 		return s, err
 	}
-	if s.Retried, err = retried(ctx, r.conn, r.ids); err != nil {
+	if s.Retried, err = retried(ctx, r.pool, r.ids); err != nil {
 		return s, err
 	}
 	return s, r.costs(ctx, &s)
@@ -60,14 +65,13 @@ func (r *run) costs(ctx context.Context, s *Summary) error {
 	return err
 }
 
-// stay leaves the stack up for a look around.
-func (r *run) stay(ctx context.Context) {
+// tellWatch says how to look around while a run goes on.
+func (r *run) tellWatch() {
 	// The config names a file with the database's address, whose password is not for a terminal.
 	self := shellWord(r.Self)
-	r.Say("The stack stays up until Ctrl-C. To look around, in another terminal:\n"+
+	r.Say("This goes on until Ctrl-C. To look around, in another terminal:\n"+
 		"  export SLUICE_CONFIG=%s\n  %s decisions\n  %s workers --since 1h\n  %s explain now",
 		shellWord(r.home.config()), self, self, self)
-	<-ctx.Done()
 }
 
 // shellWord quotes a path that a shell would take apart.
@@ -91,11 +95,14 @@ func (r *run) end(ctx context.Context, s *Summary) error {
 	if r.vps != nil {
 		errs = append(errs, r.vps.end())
 	}
+	if r.page != nil { // its visitors see the machines go, and not the database
+		errs = append(errs, r.page.Close())
+	}
 	if len(r.ids) > 0 {
 		errs = append(errs, r.stack.clear(ctx, r.ids))
 	}
-	if r.conn != nil {
-		errs = append(errs, r.conn.Close(ctx))
+	if r.pool != nil {
+		r.pool.Close()
 	}
 	if r.db != nil {
 		r.db.Close()

@@ -92,20 +92,10 @@ func fillBytes(b []byte, v byte) {
 	}
 }
 
-// thumbnails are the jobs of some images, at most n (0: all), each with its own target.
-func thumbnails(images []string, target string, n int) []Thumbnail {
-	var jobs []Thumbnail
-	for i, path := range images {
-		name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-		for _, w := range widths {
-			if n > 0 && len(jobs) == n {
-				return jobs
-			}
-			jobs = append(jobs, Thumbnail{
-				Source: path, Width: w,
-				Target: filepath.Join(target, fmt.Sprintf("%04d-%s-%d.jpg", i, name, w)),
-			})
-		}
-	}
-	return jobs
+// nthThumbnail is a job of some images: each at every width before the next, with a target of its own.
+func nthThumbnail(images []string, target string, n int) Thumbnail {
+	i, width := n/len(widths), widths[n%len(widths)]
+	path := images[i%len(images)]
+	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	return Thumbnail{Source: path, Width: width, Target: filepath.Join(target, fmt.Sprintf("%04d-%s-%d.jpg", i, name, width))}
 }

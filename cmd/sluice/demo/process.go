@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -15,9 +16,10 @@ type vps struct {
 	agent string
 	home  home
 	say   func(format string, args ...any)
-	stop  chan struct{} // closed when it shall end
-	done  chan struct{} // closed when it has
-	err   error         // how it ended; read after done
+	alive atomic.Pointer[os.Process] // the last that was started
+	stop  chan struct{}              // closed when it shall end
+	done  chan struct{}              // closed when it has
+	err   error                      // how it ended; read after done
 }
 
 // restartAfter is how long after its death the VPS worker is started again.
@@ -47,7 +49,16 @@ func (v *vps) start() (*exec.Cmd, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the VPS worker: %w", err)
 	}
+	v.alive.Store(cmd.Process)
 	return cmd, nil
+}
+
+// crash ends the worker as a failure would; what brings it back is not told.
+func (v *vps) crash() error {
+	if err := v.alive.Load().Kill(); err != nil {
+		return fmt.Errorf("kill the VPS worker: %w", err)
+	}
+	return nil
 }
 
 // keep lets the worker live until it shall end.

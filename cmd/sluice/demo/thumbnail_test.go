@@ -84,18 +84,23 @@ func TestABadJobSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestEveryImageIsWantedAtEveryWidthUpToTheNumberAskedFor(t *testing.T) {
+func TestEveryImageIsWantedAtEveryWidthAndThenAgainUnderAnotherName(t *testing.T) {
 	t.Parallel()
 	images := []string{"/a/one.jpg", "/b/one.jpg", "/b/two.png"}
 	targets := map[string]bool{}
-	for _, j := range thumbnails(images, "/out", 0) {
+	w := work{images: images, passes: 3}
+	all := len(images) * len(widths)
+	for _, j := range append(w.more("/out", all), w.more("/out", 5)...) {
 		targets[j.Target] = true
+		if j.Passes != 3 {
+			t.Errorf("%s is made with %d passes, want 3", j.Target, j.Passes)
+		}
 	}
-	if want := len(images) * len(widths); len(targets) != want {
-		t.Errorf("%d targets, want %d: %v", len(targets), want, targets)
+	if want := all + 5; len(targets) != want || len(w.jobs) != want {
+		t.Errorf("%d targets of %d jobs, want %d: %v", len(targets), len(w.jobs), want, targets)
 	}
-	if got := len(thumbnails(images, "/out", 5)); got != 5 {
-		t.Errorf("%d jobs, want 5", got)
+	if first, again := w.jobs[0], w.jobs[all]; first.Source != again.Source || first.Width != again.Width {
+		t.Errorf("after the last image comes %+v, want what %+v was made of", again, first)
 	}
 }
 
