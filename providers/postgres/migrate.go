@@ -17,7 +17,8 @@ import (
 	"sluice/core/fleet"
 )
 
-// Version is the schema that this program reads and writes.
+// Version is the schema that this program makes. It reads and writes the next one too, so that the database may be
+// migrated while functions of this version still run: each migration adds to what they know and changes none of it.
 const Version = 2
 
 // versionTable is Sluice's own, so that a host that uses the same library does not meet it.
@@ -69,7 +70,7 @@ func up(ctx context.Context, config *pgx.ConnConfig) error {
 		return err
 	}
 	if at, err := p.GetDBVersion(ctx); err == nil && at > Version {
-		return tooNew(at)
+		return fmt.Errorf("%w: the database has %d, this program makes %d and cannot go back: run the migrate of the newer sluice", fleet.ErrSchema, at, Version)
 	}
 	if _, err := p.Up(ctx); err != nil {
 		var partial *goose.PartialError
@@ -90,19 +91,15 @@ func provider(db *sql.DB) (*goose.Provider, error) {
 		goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
 }
 
-// fits says whether a database's schema is the one that this program knows.
+// fits says whether a database's schema is one that this program can work on: its own, or the next.
 func fits(at int64) error {
 	switch {
 	case at < Version:
 		return fmt.Errorf("%w: the database has %d, this program needs %d: run `sluice migrate`", fleet.ErrSchema, at, Version)
-	case at > Version:
-		return tooNew(at)
+	case at > Version+1:
+		return fmt.Errorf("%w: the database has %d, this program works on %d and %d: upgrade sluice", fleet.ErrSchema, at, Version, Version+1)
 	}
 	return nil
-}
-
-func tooNew(at int64) error {
-	return fmt.Errorf("%w: the database has %d, this program knows %d: upgrade sluice", fleet.ErrSchema, at, Version)
 }
 
 // foreign is the answer of a database without any schema of ours.

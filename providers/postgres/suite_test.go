@@ -23,11 +23,15 @@ import (
 
 func TestStore(t *testing.T) { fleettest.Store(t, open) }
 
-// open is a fresh database behind a proxy that can break a connection at its COMMIT, with a clock that
+// open is a fresh database, openOn one that there is, behind a proxy that can break a connection at its COMMIT, with a clock that
 // moves only when it is told to.
 func open(t *testing.T) fleettest.StoreHarness {
 	t.Helper()
-	d := postgrestest.New(t)
+	return openOn(t, postgrestest.New(t))
+}
+
+func openOn(t *testing.T, d postgrestest.Database) fleettest.StoreHarness {
+	t.Helper()
 	now, clock := time.Now().Truncate(time.Second), d.Clock(t)
 	clock(now)
 	p := startProxy(t, d.URL)

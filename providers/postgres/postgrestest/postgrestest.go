@@ -34,15 +34,28 @@ type Database struct {
 // only its own.
 func New(t testing.TB) Database {
 	t.Helper()
+	return lend(t, "", migrate)
+}
+
+// lend finds a database of a kind that nobody uses; one that has to be made is brought to its schema by prepare.
+func lend(t testing.TB, kind string, prepare func(testing.TB, Database)) Database {
+	t.Helper()
 	admin := connect(t, server(t))
 	mark := fingerprint(t)
 	for n := 0; ; n++ {
-		d := named(t, fmt.Sprintf("sluice_test_%s_%d", mark, n))
+		d := named(t, fmt.Sprintf("sluice_test_%s_%s%d", mark, kind, n))
 		// The lock ends with this test's connection.
 		if value[bool](t, admin, lock, d.Name) {
-			d.refresh(t, admin)
+			d.refresh(t, admin, prepare)
 			return d
 		}
+	}
+}
+
+func migrate(t testing.TB, d Database) {
+	t.Helper()
+	if _, err := postgres.Migrate(t.Context(), d.Direct); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -106,7 +119,7 @@ const (
 )
 
 // refresh empties a database that is there, and makes it anew where it is not or was changed.
-func (d Database) refresh(t testing.TB, admin *pgx.Conn) {
+func (d Database) refresh(t testing.TB, admin *pgx.Conn, prepare func(testing.TB, Database)) {
 	t.Helper()
 	known := value[string](t, admin, "SELECT coalesce((SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = $1), '')", d.Name)
 	if known != "" {
@@ -118,9 +131,7 @@ func (d Database) refresh(t testing.TB, admin *pgx.Conn) {
 	forget(t, admin)
 	exec(t, admin, "DROP DATABASE IF EXISTS "+d.Name+" WITH (FORCE)")
 	exec(t, admin, "CREATE DATABASE "+d.Name+" TEMPLATE template0")
-	if _, err := postgres.Migrate(t.Context(), d.Direct); err != nil {
-		t.Fatal(err)
-	}
+	prepare(t, d)
 	c := d.Connect(t)
 	exec(t, admin, fmt.Sprintf("COMMENT ON DATABASE %s IS '%s'", d.Name, value[string](t, c, shape)))
 	_ = c.Close(t.Context())
@@ -130,7 +141,7 @@ func (d Database) refresh(t testing.TB, admin *pgx.Conn) {
 func forget(t testing.TB, admin *pgx.Conn) {
 	t.Helper()
 	for _, name := range value[[]string](t, admin, `SELECT ARRAY(SELECT datname::text FROM pg_database
-		WHERE datname ~ '^sluice_test_[0-9a-f]{12}_[0-9]+$' AND NOT starts_with(datname, $1))`, "sluice_test_"+fingerprint(t)) {
+		WHERE datname ~ '^sluice_test_[0-9a-f]{12}_[a-z]*[0-9]+$' AND NOT starts_with(datname, $1))`, "sluice_test_"+fingerprint(t)) {
 		if value[bool](t, admin, lock, name) {
 			exec(t, admin, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 			value[bool](t, admin, "SELECT pg_advisory_unlock(hashtext($1))", name)
@@ -165,6 +176,7 @@ func fingerprint(t testing.TB) string {
 	files = append(files, filepath.Join(root, "roles.sql"))
 	slices.Sort(files)
 	h := sha256.New()
+	h.Write([]byte(next))
 	for _, f := range files {
 		b, err := os.ReadFile(f)
 		if err != nil {
