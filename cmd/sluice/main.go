@@ -11,9 +11,24 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	logging.Disable() // the Redis client's own lines: its errors come back to us
-	code := run(ctx, fromOS(), os.Args[1:])
-	stop()
-	os.Exit(code)
+	os.Exit(run(untilSignal(context.Background()), fromOS(), os.Args[1:]))
+}
+
+// interruption is the cause of a context's end: the signal that asked for it.
+type interruption struct{ syscall.Signal }
+
+func (i interruption) Error() string { return "interrupted by " + i.String() }
+
+// untilSignal ends the context with the first signal; further ones do not cut the end short.
+func untilSignal(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if s, ok := (<-signals).(syscall.Signal); ok {
+			cancel(interruption{s})
+		}
+	}()
+	return ctx
 }

@@ -16,6 +16,7 @@ const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2
+	exitSignal = 128 // and the signal's number: what was interrupted before it was done
 )
 
 // app is what a command may touch of the world outside its arguments.
@@ -61,6 +62,9 @@ func run(ctx context.Context, a *app, args []string) int {
 		return exitUsage
 	}
 	a.complain("%v", err)
+	if by, ok := errors.AsType[interruption](context.Cause(ctx)); ok {
+		return exitSignal + int(by.Signal)
+	}
 	return exitFailed
 }
 

@@ -27,6 +27,12 @@ func (a *app) runCommand() *cobra.Command {
 			if o.Jobs < 0 || !(o.Work >= 0 && o.Work <= 60) { // written so that NaN is none of it
 				return usageError{fmt.Errorf("want --jobs of at least 0 and --work between 0 and 60 seconds")}
 			}
+			if o.Token == "" {
+				o.Token = a.env(envPageToken)
+			}
+			if err := (page.Options{Listen: o.Listen, Token: o.Token}).Check(); err != nil {
+				return usageError{err}
+			}
 			return a.run(cmd.Context(), o, agent)
 		},
 	}
@@ -39,6 +45,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.BoolVar(&o.Watch, "watch", false, "go on until Ctrl-C, and take more work on the page")
 	flags.StringVar(&o.Listen, "listen", "", "address of the page (default: "+page.DefaultListen+", or any free port where that is taken)")
 	flags.BoolVar(&o.Force, "force", false, "use DATABASE_URL and REDIS_URL although they are in use")
+	flags.StringVar(&o.Token, "token", "", "what visitors of the page have to know (better: "+envPageToken+", which no process list shows)")
 	return cmd
 }
 

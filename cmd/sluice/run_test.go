@@ -184,7 +184,7 @@ func TestAnInterruptedBurstLeavesNothingRunning(t *testing.T) {
 	if err := b.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := b.end(t); code != exitFailed || !strings.Contains(b.err.String(), "interrupted") {
+	if code := b.end(t); code != exitSignal+int(syscall.SIGINT) || !strings.Contains(b.err.String(), "interrupted") {
 		t.Errorf("ends with %d: %s", code, b.err.String())
 	}
 }
