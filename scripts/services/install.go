@@ -185,7 +185,7 @@ func unpackedRoot(pkg string) string {
 	return filepath.Join(cacheDir(), "packages", pkg)
 }
 
-// unpackedEnv has a program from root find the libraries and programs there.
+// unpackedEnv has a program from root find the libraries and programs there, Python's included.
 func unpackedEnv(root string) []string {
 	var libs []string
 	for _, pattern := range []string{"usr/lib/*-linux-gnu*", "lib/*-linux-gnu*"} {
@@ -196,6 +196,7 @@ func unpackedEnv(root string) []string {
 	return []string{
 		"LD_LIBRARY_PATH=" + joinList(append(libs, os.Getenv("LD_LIBRARY_PATH"))...),
 		"PATH=" + joinList(filepath.Join(root, "usr/bin"), os.Getenv("PATH")),
+		"PYTHONPATH=" + joinList(filepath.Join(root, "usr/lib/python3/dist-packages"), os.Getenv("PYTHONPATH")),
 	}
 }
 

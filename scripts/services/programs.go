@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// tool is a program to find or install.
+// tool is a program, or another file of a package, to find or install.
 type tool struct {
 	name   string
 	pkg    string   // its Debian package
@@ -80,7 +80,7 @@ func inPlaces(root string, t tool) []program {
 		}
 		newestFirst(paths)
 		for _, path := range paths {
-			if _, err := exec.LookPath(path); err == nil {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 				found = append(found, program{path: path})
 			}
 		}
