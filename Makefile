@@ -83,7 +83,7 @@ $(CYCLONEDX):
 define install
 	@echo 'building $(1) (some minutes, the first time)'
 	@mkdir -p bin/tools/new
-	GOBIN=$(CURDIR)/bin/tools/new go install $(1)
+	GOBIN=$(CURDIR)/bin/tools/new go install -trimpath $(1)
 	@mv bin/tools/new/$(notdir $(firstword $(subst @, ,$(1)))) $@
 endef
 

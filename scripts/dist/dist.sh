@@ -9,8 +9,9 @@ top=$(git rev-parse --show-toplevel 2>/dev/null) && [ "$top" = "$PWD" ] || {
   echo 'dist: this is no clone of the repository: version, commit and times of the archives are taken from git' >&2
   exit 1
 }
-version=$(git describe --tags --always --match 'v[0-9]*')
-time=$(git log -1 --format=%ct)
+commit=$(git rev-parse HEAD)
+version=$(git describe --tags --always --match 'v[0-9]*' "$commit")
+time=$(git log -1 --format=%ct "$commit")
 [ -z "$(git status --porcelain)" ] || echo "dist: what is not committed is left out; this is $version"
 
 # Settings of whoever builds must not show in what is built.
@@ -43,6 +44,7 @@ papers() {
 # release FOLDER clones into it and leaves archives in FOLDER/dist.
 release() {
   git clone -q "$top" "$1/tree"
+  git -C "$1/tree" -c advice.detachedHead=false checkout -q "$commit"
   mkdir "$1/dist" "$1/papers"
   cd "$1/tree"
   papers "$1/papers"
