@@ -101,6 +101,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVar(&a.config, "config", "", "config file (default: SLUICE_CONFIG)")
 	flags.StringVar(&a.database, "database", "", "database URL (default: DATABASE_URL, then the config's connections.database.url)")
 	root.AddCommand(a.commands()...)
+	root.AddCommand(topics()...)
 	return root
 }
 
