@@ -23,6 +23,7 @@ import (
 
 	"sluice/core/fleet"
 	"sluice/providers/redis"
+	"sluice/scripts/services"
 )
 
 // certDir holds a certificate that this test binary trusts: roots are read once per process.
@@ -112,9 +113,9 @@ func open(t *testing.T, url string) *redis.Client {
 // serve starts a redis-server of the test's own and returns its address.
 func serve(t *testing.T, config ...string) string {
 	t.Helper()
-	bin, err := exec.LookPath("redis-server")
+	bin, env, err := services.Bring(t.Context(), t.Output(), "redis-server", "/usr/bin", "redis-server")
 	if err != nil {
-		t.Skip("redis-server is not installed: apt-get install redis-server")
+		t.Fatal(err)
 	}
 	addr := freeAddr(t)
 	_, port, _ := net.SplitHostPort(addr)
@@ -129,6 +130,7 @@ func serve(t *testing.T, config ...string) string {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), bin, file)
+	cmd.Env = append(os.Environ(), env...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
