@@ -358,12 +358,7 @@ func commands(content string) (out [][]string) {
 
 func TestEveryCommandInADocumentIsOneWithItsFlags(t *testing.T) {
 	t.Parallel()
-	bin := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+string(filepath.Separator), "./cmd/sluice", "./cmd/sluice-agent")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	bin := build(t)
 	targets := readDoc(t, filepath.Join(root, "Makefile"))
 	help, found := map[string]string{}, 0
 	for doc, content := range documents(t) {
@@ -393,6 +388,18 @@ func TestEveryCommandInADocumentIsOneWithItsFlags(t *testing.T) {
 	if found < 10 {
 		t.Errorf("found %d commands only", found)
 	}
+}
+
+// build makes both programs in a folder of the test's own.
+func build(t *testing.T) string {
+	t.Helper()
+	bin := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", bin+string(filepath.Separator), "./cmd/sluice", "./cmd/sluice-agent")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return bin
 }
 
 // command is the program with its subcommand.
