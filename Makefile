@@ -18,13 +18,16 @@ RACE := $(shell command -v "$$(go env CC)" >/dev/null && echo -race)
 
 WITH := bin/with-services
 
-.PHONY: help run test check dist bench shape mutants torture build functions schema
+.PHONY: help run watch recording test check dist bench shape mutants torture build functions schema
 
 help: ## list these targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
 
 run: build ## watch Sluice work off a burst here; DIR=folder makes thumbnails of its images
 	bin/sluice run $(if $(DIR),--dir "$$DIR")
+
+watch: build ## as run, but it goes on until Ctrl-C and takes more work on its page
+	bin/sluice run --watch $(if $(DIR),--dir "$$DIR")
 
 build: ## build bin/sluice and bin/sluice-agent, static, so that they run on any Linux of this architecture
 	CGO_ENABLED=0 go build -o bin/ ./cmd/sluice ./cmd/sluice-agent

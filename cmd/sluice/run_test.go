@@ -312,14 +312,15 @@ func TestAWatchedRunTakesWorkAndRefusalsFromItsPageUntilItIsInterrupted(t *testi
 	b.until(t, "the buttons worked", func() bool { _, ok := b.press(t, "refuse", ""); return ok })
 	b.said(t, "The work is done")
 	b.mustPress(t, "add", "Put 50 more jobs into queue images")
-	b.said(t, "no capacity")
+	b.said(t, "Not scaling up images: 1 offer was looked at and none can be had")
 	if agents := b.agents(t); len(agents) != 1 {
 		t.Errorf("%d workers run although every launch is refused, want the VPS alone", len(agents))
 	}
 	b.mustPress(t, "refuse", "capacity again")
 	// A minute passes for the offer that was refused.
-	if _, err := db.Connect(t).Exec(t.Context(), "UPDATE sluice_cool_offs SET until = now()"); err != nil {
-		t.Fatal(err)
+	var code string
+	if err := db.Connect(t).QueryRow(t.Context(), "UPDATE sluice_cool_offs SET until = now() RETURNING code").Scan(&code); err != nil || code != "no_capacity" {
+		t.Fatalf("the refusal is kept as %q, %v, want no_capacity", code, err)
 	}
 	b.until(t, "a machine was started", func() bool { return len(b.agents(t)) >= 2 })
 	b.mustPress(t, "pause", "Ticks are paused")

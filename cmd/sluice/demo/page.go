@@ -28,7 +28,12 @@ func (r *run) servePage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Say("\n  Watch it on %s\n", r.page.URL())
+	how := ""
+	if r.Token != "" {
+		how = "?token=TOKEN (once; then without)"
+	}
+	r.Say("\nWatch it on %s%s", r.page.URL(), how)
+	r.Say("")
 	return nil
 }
 

@@ -76,7 +76,7 @@ func (s Summary) Words() string {
 	cost := fmt.Sprintf("%.4f USD; %d machines always on cost %.4f USD in this time%s, and %.2f USD a day",
 		s.Cost.Float(), s.Most, s.AlwaysOn.Float(), saved, s.perDay())
 	if s.Machines == 0 {
-		cost = "nothing: one worker coped, and no machine was started"
+		cost = "nothing: no machine was started"
 	}
 	unfinished := ""
 	if s.Unfinished > 0 {
