@@ -26,7 +26,7 @@ func topics() []*cobra.Command {
 const environment = `SLUICE_CONFIG
   Path of the settings file. --config comes first.
 DATABASE_URL
-  Postgres, as postgres://USER:PASSWORD@HOST/DATABASE. --database comes first; connections.database.url of the settings is what is left.
+  Postgres, as a URL with user, password, host and database. --database comes first; connections.database.url of the settings is what is left.
 REDIS_URL
   Redis, where the settings name no other. With it, queues whose source is not said are Redis lists.
 SLUICE_NAME, SLUICE_PLACES
