@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -361,7 +362,9 @@ func TestEveryCommandInADocumentIsOneWithItsFlags(t *testing.T) {
 	bin := build(t)
 	targets := readDoc(t, filepath.Join(root, "Makefile"))
 	help, found := map[string]string{}, 0
-	for doc, content := range documents(t) {
+	shown := documents(t)
+	maps.Copy(shown, units(t))
+	for doc, content := range shown {
 		for _, words := range commands(content) {
 			found++
 			if words[0] == "make" {
@@ -388,6 +391,25 @@ func TestEveryCommandInADocumentIsOneWithItsFlags(t *testing.T) {
 	if found < 10 {
 		t.Errorf("found %d commands only", found)
 	}
+}
+
+// units are the example units of systemd, as blocks of the commands that they start.
+func units(t *testing.T) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("examples", "systemd", "*.service"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("found %d units: %v", len(paths), err)
+	}
+	out := map[string]string{}
+	for _, p := range paths {
+		_, start, found := strings.Cut(readDoc(t, p), "\nExecStart=/usr/local/bin/")
+		if !found {
+			t.Errorf("%s starts nothing of ours", p)
+		}
+		line, _, _ := strings.Cut(start, "\n")
+		out[p] = "```\n" + line + "\n```"
+	}
+	return out
 }
 
 // build makes both programs in a folder of the test's own.
