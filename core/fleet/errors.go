@@ -20,6 +20,7 @@ var (
 	ErrCommitUnknown = errors.New("outcome of commit unknown") // act on nothing
 	ErrSchema        = errors.New("schema version")            // too old or too new; the text says which and what to run
 	ErrNotModified   = errors.New("not modified")              // Objects.Get: the etag is still current
+	ErrChanged       = errors.New("changed meanwhile")         // Versions.Put: somebody else wrote it; nothing was written
 	ErrAuth          = errors.New("authentication failed")     // the secret was re-read once and still refused
 )
 

@@ -20,6 +20,8 @@ type Link struct {
 	Provider string
 	// Objects opens a config by its path.
 	Objects func(path string) Objects
+	// Versions opens one that can be written.
+	Versions func(path string) Versions
 	// Secrets resolve references, by their scheme: the ref is the whole of "env:NAME".
 	Secrets  map[string]func(ctx context.Context, ref string) (string, error)
 	Database func(ctx context.Context, url Secret) (Database, error)

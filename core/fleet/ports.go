@@ -20,6 +20,37 @@ type Object struct {
 	Modified time.Time
 }
 
+// Versions is a config that people replace. What Put replaces is kept, the newest few of it.
+type Versions interface {
+	Objects
+	// Put writes a config whole or not at all, only where the etag of the one that is there is still c.Old (empty: there
+	// is none): ErrChanged says that it is not, and that nothing was written. The new one's Modified is later than that of
+	// the one it replaces, so that no tick takes it for an older one. ErrBadRequest for what Get would refuse to read.
+	Put(ctx context.Context, c Change) (Object, error)
+	// Kept lists what was replaced, newest first.
+	Kept(ctx context.Context) ([]KeptObject, error)
+	// Version reads one of them, byte for byte; ErrNotFound when it is not kept.
+	Version(ctx context.Context, id string) (Object, error)
+}
+
+// Change is a config that shall take another's place.
+type Change struct {
+	Old   string // etag of what is replaced
+	Bytes []byte
+	Who   string
+	Why   string // may be empty
+}
+
+// KeptObject is a config that was in force until it was replaced.
+type KeptObject struct {
+	ID       string    `json:"version"`
+	ETag     string    `json:"etag"`
+	Modified time.Time `json:"modified_at"` // when it was written
+	Replaced time.Time `json:"replaced_at"`
+	Who      string    `json:"who,omitempty"` // replaced it
+	Why      string    `json:"why,omitempty"`
+}
+
 // Queues reads all queues of one kind of source in one round trip. The answer has one state for
 // each queue asked for, in that order; a queue that cannot be read alone is Unknown there, and an
 // error means that none could be read. A missing list is an empty one.

@@ -31,12 +31,16 @@ func (o *Objects) Get(ctx context.Context, etag string) (fleet.Object, error) {
 	if err != nil {
 		return fleet.Object{}, fmt.Errorf("read config %s: %w", o.Path, err)
 	}
-	hash := sha256.Sum256(b)
-	tag := hex.EncodeToString(hash[:])
+	tag := hashed(b)
 	if tag == etag {
 		return fleet.Object{}, fmt.Errorf("read config %s: %w", o.Path, fleet.ErrNotModified)
 	}
 	return fleet.Object{Name: o.Path, Bytes: b, ETag: tag, Modified: info.ModTime().UTC()}, nil
+}
+
+func hashed(b []byte) string {
+	hash := sha256.Sum256(b)
+	return hex.EncodeToString(hash[:])
 }
 
 // readPrivate reads a regular file that nobody but its owner can write. What is checked is what is read: the open file.
