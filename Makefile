@@ -29,6 +29,9 @@ run: build ## watch Sluice work off a burst here; DIR=folder makes thumbnails of
 watch: build ## as run, but it goes on until Ctrl-C and takes more work on its page
 	bin/sluice run --watch $(if $(DIR),--dir "$$DIR")
 
+recording: build ## run it once, and write docs/run.svg and docs/page.png as it was
+	go run ./scripts/recording
+
 build: ## build bin/sluice and bin/sluice-agent, static, so that they run on any Linux of this architecture
 	CGO_ENABLED=0 go build -o bin/ ./cmd/sluice ./cmd/sluice-agent
 

@@ -28,7 +28,7 @@ func (r *run) controls() []page.Control {
 			Help: "Nothing is observed or decided until it is released; workers go on with their jobs",
 		},
 		{
-			ID: "refuse", Label: "No capacity", On: r.refusing.Load, Press: r.whileWorking(r.refuse),
+			ID: "refuse", Label: "Refuse launches", On: r.refusing.Load, Press: r.whileWorking(r.refuse),
 			Help: "The cloud refuses every launch, as if it had no machine left, until it is released",
 		},
 		{
