@@ -16,7 +16,6 @@ const (
 	endedLately = 10 * time.Minute // how long an ended worker is shown
 	linesKept   = 60
 	linesRead   = 300             // at most in one reading
-	lateAfter   = 3 * time.Minute // and three intervals, without a tick
 )
 
 // reader reads the database for all visitors. What grows slowly is read from where the last reading ended.
@@ -169,9 +168,9 @@ func (r *reader) late(now time.Time) bool {
 	if r.last == nil {
 		return false
 	}
-	after := lateAfter
+	var c fleet.Config
 	if r.config != nil {
-		after = max(after, 3*r.config.Interval.Duration())
+		c = *r.config
 	}
-	return now.Sub(r.last.At) > after
+	return c.Late(r.last.At, now)
 }

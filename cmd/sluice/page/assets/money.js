@@ -13,7 +13,7 @@ export function showMoney(m, override) {
   setText($('money-words'), `Mode ${mode}.${modeWords(m, override)}${asOf}`);
   const now = m.running + m.reserved;
   const gauges = [
-    { id: 'rate', name: 'Committed now, per hour', value: now, limit: m.hourly_limit, note: m.reserved ? `${amount(m.reserved)} of it is reserved for machines asked for` : 'all machines that are not confirmed gone' },
+    { id: 'rate', name: 'Committed now, per hour', value: now, limit: m.hourly_limit, note: m.reserved ? `${amount(m.reserved)} of it is reserved for machines asked for` : 'for all machines that are not confirmed gone' },
     { id: 'hour', name: 'This hour', value: m.hour, limit: m.hourly_limit, note: 'since the full hour' },
     { id: 'day', name: 'Today', value: m.today, limit: m.daily_limit, note: m.day ? `the day ${m.day} of the config's time zone` : '' },
   ].filter((g) => !(g.id === 'hour' && m.as_of));
