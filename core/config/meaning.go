@@ -149,7 +149,7 @@ func marketMeans(p fleet.Pool) string {
 
 func moneyMeans(c fleet.Config) []string {
 	hours := c.Workers.MaxLifetime.Duration()
-	hourly, unknown := worstHour(c)
+	hourly, unknown := WorstHour(c)
 	amount := func(m fleet.Money) string { return m.String() + " " + c.Currency }
 	stop := fmt.Sprintf("the limits stop it at %s an hour and %s a day.", amount(c.Limits.Hourly), amount(c.Limits.Daily))
 	bill := fmt.Sprintf("%s an hour, %s a day and %s over a whole lifetime of %d h; ", amount(hourly), amount(hourly.For(24*time.Hour)), amount(hourly.For(hours)), int(hours.Hours()))
@@ -166,8 +166,8 @@ func moneyMeans(c fleet.Config) []string {
 	return []string{bill, fmt.Sprintf("The day of the daily limit ends at midnight in %s; an alert comes at %s.", c.Timezone, amount(c.Limits.Alert))}
 }
 
-// worstHour is an upper bound of the run rate: no more than pools allow at their dearest offers, nor than providers allow at theirs.
-func worstHour(c fleet.Config) (fleet.Money, int) {
+// WorstHour is an upper bound of the run rate, and how many offers it leaves out for want of a price: no more than pools allow at their dearest offers, nor than providers allow at theirs.
+func WorstHour(c fleet.Config) (fleet.Money, int) {
 	unknown := 0
 	var byPool fleet.Money
 	dearest := map[string]fleet.Money{}
