@@ -340,7 +340,7 @@ func TestAHostsOwnConsumerWorksBesideAgents(t *testing.T) {
 	var host sync.WaitGroup
 	byHost := map[string]int{}
 	hostBegan, agentsBegan := make(chan struct{}), make(chan struct{}) // each side does a job before the other can do all
-	conn, whole := w.Connect(t), context.WithoutCancel(ctx) // what was popped is finished
+	conn, whole := w.Connect(t), context.WithoutCancel(ctx)            // what was popped is finished
 	host.Go(func() {
 		for ctx.Err() == nil {
 			popped, err := lists.BRPop(ctx, time.Second, key).Result()

@@ -108,8 +108,8 @@ func newRoot(a *app) *cobra.Command {
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCommand(), a.validateCommand(), a.decideCommand(), a.planCommand(), a.tickCommand(), a.explainCommand(),
-		a.decisionsCommand(), a.workersCommand(), a.drainCommand(), a.adoptCommand(), a.resumeCommand(),
-		a.migrateCommand(), a.pageCommand(), a.versionCommand(), a.thumbnailCommand(),
+		a.statusCommand(), a.decisionsCommand(), a.workersCommand(), a.drainCommand(), a.adoptCommand(), a.resumeCommand(),
+		a.configCommand(), a.migrateCommand(), a.pageCommand(), a.versionCommand(), a.thumbnailCommand(),
 	}
 }
 

@@ -1,6 +1,9 @@
 package fleet
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Mode is how far Sluice may go.
 type Mode string
@@ -157,6 +160,11 @@ type Limits struct {
 	Daily  Money `json:"daily"`           // accrued in one day of Config.Timezone
 	Alert  Money `json:"alert_threshold"` // of the daily limit
 	Extras Money `json:"extras_per_machine_hour"`
+}
+
+// Late says that the last tick is so long ago that nothing may be ticking: three intervals, and three minutes.
+func (c Config) Late(last, now time.Time) bool {
+	return now.Sub(last) > max(3*time.Minute, 3*c.Interval.Duration())
 }
 
 // Pool finds a pool by name.

@@ -15,7 +15,7 @@ const (
 	queryTime   = 5 * time.Second  // no single query holds the page longer
 	endedLately = 10 * time.Minute // how long an ended worker is shown
 	linesKept   = 60
-	linesRead   = 300             // at most in one reading
+	linesRead   = 300 // at most in one reading
 )
 
 // reader reads the database for all visitors. What grows slowly is read from where the last reading ended.
