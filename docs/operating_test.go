@@ -188,6 +188,7 @@ func (s *server) agent() *exec.Cmd {
 		s.Fatal(err)
 	}
 	s.Cleanup(func() {
+		_, _ = cmd.Process.Kill(), cmd.Wait() // it has ended, but where the test has failed
 		if s.Failed() {
 			s.Logf("the agent said: %s", said.String())
 		}

@@ -141,20 +141,20 @@ type running struct {
 
 // text is written by a process while a test reads it.
 type text struct {
-	sync.Mutex
-	bytes.Buffer
+	mu sync.Mutex
+	b  bytes.Buffer
 }
 
 func (x *text) Write(b []byte) (int, error) {
-	x.Lock()
-	defer x.Unlock()
-	return x.Buffer.Write(b)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.b.Write(b)
 }
 
 func (x *text) String() string {
-	x.Lock()
-	defer x.Unlock()
-	return x.Buffer.String()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.b.String()
 }
 
 func (s *stack) start() running {
