@@ -1,6 +1,6 @@
 // What is spent, against what may be.
 import { $, el, keep, setText } from './dom.js';
-import { amount, clock } from './words.js';
+import { amount, clock, number } from './words.js';
 
 export function showMoney(m, override) {
   if (!m) {
@@ -45,5 +45,5 @@ function updateGauge(e, g, currency) {
   bar.setAttribute('aria-valuemax', g.limit || g.value || 1);
   bar.setAttribute('aria-valuetext', `${amount(g.value)}${unit} of ${amount(g.limit)}`);
   const words = { over: 'the limit is reached', near: 'near the limit', fine: '' }[level];
-  setText(note, [g.limit > 0 ? `${Math.round(share * 100)} % of the limit` : '', words, g.note].filter(Boolean).join(' · '));
+  setText(note, [g.limit > 0 ? `${number(Math.round(share * 100))} % of the limit` : '', words, g.note].filter(Boolean).join(' · '));
 }

@@ -46,8 +46,8 @@ function updateQueue(e, q) {
 
 function figures(q) {
   if (q.unknown) return [el('strong', { text: 'unknown' }), `: ${q.unknown}`];
-  const age = q.depth === 0 ? 'none waits' : q.no_age ? 'their age is unknown' : `the oldest for ${span(q.oldest_seconds)}`;
-  return [el('strong', { text: number(q.depth) }), ` waiting, ${age}, ${number(q.running)} running`];
+  const age = q.depth === 0 ? '' : q.no_age ? ' their age is unknown,' : ` the oldest for ${span(q.oldest_seconds)},`;
+  return [el('strong', { text: number(q.depth) }), ` waiting,${age} ${number(q.running)} running`];
 }
 
 function draw(e, box, s) {
