@@ -24,7 +24,7 @@ const (
 func photograph(ctx context.Context, busy <-chan string, path string) error {
 	url := <-busy
 	if url == "" {
-		return fmt.Errorf("take a picture: there were never %d machines at work, or the run did not say where its page is", busyWith)
+		return fmt.Errorf("take a picture: there were never %d machines at work with %d jobs over, or the run did not say where its page is", busyWith, busyAfter)
 	}
 	png, err := screenshot(ctx, url)
 	if err != nil {

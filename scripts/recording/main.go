@@ -22,6 +22,7 @@ import (
 // The burst that is shown: some seconds longer than the start of all its machines.
 const (
 	jobs    = 100
+	work    = 1 // seconds of each
 	columns = 112
 )
 
@@ -76,17 +77,20 @@ type session struct {
 
 var (
 	pageLine = regexp.MustCompile(`Watch it on (\S+)`)
-	progress = regexp.MustCompile(`machines: \d+ booting, (\d+) working`)
+	progress = regexp.MustCompile(`(\d+) of \d+ jobs over, .* booting, (\d+) working`)
 )
 
-// busyWith is how many working machines make the page worth a picture.
-const busyWith = 4
+// The page is worth a picture with so many machines at work and so many jobs over.
+const (
+	busyWith  = 3
+	busyAfter = jobs / 2
+)
 
 // record runs the program to its end. It gets no services of anybody: only what everybody's run brings up.
 func (s *session) record(ctx context.Context, program string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "run", "--jobs", strconv.Itoa(jobs), "--home", s.home)
+	cmd := exec.CommandContext(ctx, program, "run", "--jobs", strconv.Itoa(jobs), "--work", strconv.Itoa(work), "--home", s.home)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "DATABASE_URL=") || strings.HasPrefix(v, "REDIS_URL=")
 	})
@@ -120,8 +124,9 @@ func (s *session) hear(at time.Duration, text string) {
 		s.page = m[1]
 	}
 	if m := progress.FindStringSubmatch(text); m != nil && !s.told {
-		if n, err := strconv.Atoi(m[1]); err == nil && n >= busyWith {
-			s.told = true
+		over, _ := strconv.Atoi(m[1]) // digits
+		working, _ := strconv.Atoi(m[2])
+		if s.told = over >= busyAfter && working >= busyWith; s.told {
 			s.busy <- s.page
 		}
 	}

@@ -34,7 +34,7 @@ func animate(session []line) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read template: %w", err)
 	}
-	all := append([]line{{0, "$ make run"}}, session...)
+	all := append([]line{{0, fmt.Sprintf("$ sluice run --jobs %d --work %d", jobs, work)}}, session...)
 	data := struct {
 		Width, Height, Margin, Faster int
 		Lines                         []shown
