@@ -32,8 +32,7 @@ papers() {
   cp README.md SCOPE.md CHANGELOG.md "$1/"
   if compgen -G 'LICENSE*' >/dev/null; then cp LICENSE* "$1/"; fi
   cp -r docs "$1/docs"
-  find "$1/docs" -name '*.go' -delete
-  find "$1/docs" -type d -empty -delete
+  rm "$1/docs"/*.go
   go run ./scripts/licences -notices >"$1/LICENCES-OF-LIBRARIES.txt"
   mkdir "$1/completions"
   go run ./cmd/sluice completion bash >"$1/completions/sluice.bash"
