@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,6 +15,8 @@ import (
 	"github.com/chromedp/cdproto/log"
 	cdruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"sluice/scripts/services"
 )
 
 // picturesEnv names a folder for the pictures that the tests take; without it they are looked at by nobody.
@@ -42,11 +43,11 @@ type browser struct {
 
 func newBrowser(t *testing.T) browser {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
+	path, env, err := services.Bring(t.Context(), t.Output(), "chromium", "/usr/lib/chromium", "chromium")
 	if err != nil {
-		t.Fatalf("find chromium: %v; `make test` installs it", err)
+		t.Fatal(err)
 	}
-	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(browserTime)}
+	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.Env(env...), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(browserTime)}
 	for _, flag := range []string{
 		"headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
 		"disable-component-update", "disable-sync", "hide-scrollbars", "no-default-browser-check", "disable-dev-shm-usage",
