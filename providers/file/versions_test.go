@@ -89,6 +89,7 @@ func TestWhatCannotBeWrittenSaysWhy(t *testing.T) {
 	}{
 		{"a directory", t.TempDir(), "found a directory, expected a regular file"},
 		{"a folder that is not there", filepath.Join(t.TempDir(), "none", "sluice.json"), "no such file"},
+		{"a folder in which nothing can be made, by root neither", "/sys/sluice.json", "/sys/"},
 		{"a file that others can write", wide, "chmod go-w"},
 		{"a file where the versions go", full, "not a directory"},
 	} {
