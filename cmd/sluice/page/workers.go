@@ -140,7 +140,7 @@ func (c cardView) matches(find string) bool {
 func askedCard(in fleet.Intent, n int) cardView {
 	c := cardView{ID: in.ID, Pool: in.Pool, State: fleet.LifeDeallocated, Cloud: true, Price: shownAmount(in.Reserve), Since: known(in.Created), Why: in.Why, Count: n}
 	if len(in.Offers) > 0 {
-		c.Place, c.Type = in.Offers[0].Place.String(), in.Offers[0].Type
+		c.Place, c.Type = in.Offers[0].String(), in.Offers[0].Type
 	}
 	return c
 }
