@@ -473,13 +473,47 @@ func TestADatabaseThatWasRestoredIsReadAnew(t *testing.T) {
 	}
 }
 
+func TestASuspendedWorkerCostsWhatItCostsAsleep(t *testing.T) {
+	t.Parallel()
+	w := fleet.Worker{ID: "w-1", Place: fleet.Place{Provider: "aws"}, Status: fleet.Suspended, Price: fleet.Unit, Idle: fleet.Cent}
+	c := workerCard(fleet.WorkerRecord{Worker: w})
+	if c.Price != 0.01 || c.State != fleet.LifeSuspended || column(c.State) != columnSuspended {
+		t.Errorf("the card is %+v", c)
+	}
+}
+
+func TestWhatIsSaidOnEveryTickIsOneLine(t *testing.T) {
+	t.Parallel()
+	i := newInstall(t)
+	i.config = strings.Replace(settings, "LIMIT", "10", 1)
+	r := &reader{source: i.db}
+	var got reading
+	for range 3 {
+		i.waiting("ocr", 8, 0, time.Minute)
+		i.tick(time.Minute)
+		var err error
+		if got, err = r.read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	anew, err := (&reader{source: i.db}).read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lines := range [][]lineView{got.state.Lines, anew.state.Lines} {
+		if len(lines) != 1 || lines[0].Times != 3 || !lines[0].From.Equal(noon.Add(time.Minute)) || !lines[0].At.Equal(noon.Add(3*time.Minute)) || lines[0].Key == lines[0].ID {
+			t.Errorf("three refusals are %+v", lines)
+		}
+	}
+}
+
 func TestThePeakOfAHalfMinuteIsKept(t *testing.T) {
 	t.Parallel()
 	var s samples
 	for n, depth := range []int{1, 9, 2, 3} {
 		s.add([]fleet.Sample{{At: noon.Add(time.Duration(n) * 10 * time.Second), Queues: []fleet.QueueState{{Name: "ocr", Depth: depth, Oldest: 5}}}})
 	}
-	s.add([]fleet.Sample{{At: noon.Add(10 * time.Minute), Queues: []fleet.QueueState{{Name: "ocr", Unknown: "down"}}}})
+	s.add([]fleet.Sample{{At: noon.Add(15 * time.Minute), Queues: []fleet.QueueState{{Name: "ocr", Unknown: "down"}}}})
 	v := s.series("ocr")
 	got := make([]string, len(v.Depth))
 	for i, d := range v.Depth {

@@ -10,8 +10,7 @@ import (
 
 const (
 	window      = time.Hour
-	step        = 30 * time.Second // what is closer becomes one point
-	silence     = 5 * time.Minute  // without a reading breaks the line
+	silence     = 5 * time.Minute // without a reading breaks the line
 	queuesShown = 12
 )
 
@@ -64,9 +63,21 @@ func (s *samples) view(now time.Time) queuesView {
 	return v
 }
 
+// step is how close readings become one point: the hour has about a hundred, and so has a run of two minutes.
+func (s *samples) step() time.Duration {
+	switch span := s.all[len(s.all)-1].At.Sub(s.all[0].At); {
+	case span <= 2*time.Minute:
+		return time.Second
+	case span <= 10*time.Minute:
+		return 5 * time.Second
+	}
+	return 30 * time.Second
+}
+
 // series is a queue's hour in points, each with the highest of the readings in it, so that no peak is lost.
 func (s *samples) series(queue string) seriesView {
 	v := seriesView{At: []int64{}, Depth: []*int{}, Age: []*int{}}
+	step := s.step()
 	var last time.Time
 	for _, sample := range s.all {
 		i := slices.IndexFunc(sample.Queues, func(q fleet.QueueState) bool { return q.Name == queue })

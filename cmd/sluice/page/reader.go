@@ -15,7 +15,8 @@ const (
 	queryTime   = 5 * time.Second  // no single query holds the page longer
 	endedLately = 10 * time.Minute // how long an ended worker is shown
 	linesKept   = 60
-	linesRead   = 300 // at most in one reading
+	sameFor     = 10 * time.Minute // what is said again within it is one line
+	linesRead   = 300              // at most in one reading
 )
 
 // reader reads the database for all visitors. What grows slowly is read from where the last reading ended.
@@ -107,25 +108,40 @@ func (r *reader) follow(ctx context.Context, now time.Time, ticks []fleet.TickRe
 // take adds lines, newest first. A tick's own line says again what its decisions say, so it is not among them; it
 // tells the mode and whether the config could be read.
 func (r *reader) take(lines []fleet.LineRecord) {
-	var fresh []lineView
 	told := false
 	for _, l := range lines {
-		if l.Event == "tick" {
-			if !told {
-				r.hear(l)
-			}
+		if l.Event == "tick" && !told {
+			r.hear(l)
 			told = true
-			continue
 		}
-		if r.last != nil && l.Tick == r.last.ID || slices.ContainsFunc(r.lines, func(old lineView) bool { return old.ID == l.ID }) {
-			continue // a reading begins with the tick that the last one ended with
-		}
-		fresh = append(fresh, lineView{
-			ID: l.ID, Tick: l.Tick, At: l.At, Event: l.Event, Level: l.Level, Pool: l.Pool, Worker: l.Worker, Message: l.Message,
-		})
 	}
-	r.lines = append(fresh, r.lines...)
+	for _, l := range slices.Backward(lines) {
+		if l.Event != "tick" && (r.last == nil || l.Tick != r.last.ID) { // a reading begins with the tick that the last one ended with
+			r.put(l)
+		}
+	}
 	r.lines = r.lines[:min(len(r.lines), linesKept)]
+}
+
+// put adds a line on top. One that says what was said a while ago takes the other's place, so that a limit that refuses
+// on every tick does not push out all else.
+func (r *reader) put(l fleet.LineRecord) {
+	v := lineView{
+		Key: l.ID, Times: 1, From: l.At,
+		ID: l.ID, Tick: l.Tick, At: l.At, Event: l.Event, Level: l.Level, Pool: l.Pool, Worker: l.Worker, Message: l.Message,
+	}
+	i := slices.IndexFunc(r.lines, func(old lineView) bool {
+		return old.Event == v.Event && old.Pool == v.Pool && old.Worker == v.Worker && old.Message == v.Message && v.At.Sub(old.At) <= sameFor
+	})
+	if i >= 0 {
+		old := r.lines[i]
+		if !old.At.Before(v.At) {
+			return // read already
+		}
+		v.Key, v.Times, v.From = old.Key, old.Times+1, old.From
+		r.lines = slices.Delete(r.lines, i, i+1)
+	}
+	r.lines = slices.Insert(r.lines, 0, v)
 }
 
 func (r *reader) hear(l fleet.LineRecord) {

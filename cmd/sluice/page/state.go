@@ -113,7 +113,11 @@ type poolCount struct {
 	Counts map[string]int `json:"counts"` // by column
 }
 
+// lineView is a decision, with those before it that said the same.
 type lineView struct {
+	Key     string      `json:"key"` // id of the first that said it
+	Times   int         `json:"times"`
+	From    time.Time   `json:"from"` // when it was said first
 	ID      string      `json:"id"`
 	Tick    string      `json:"tick"`
 	At      time.Time   `json:"at"`

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sluice/core/fleet"
+	"sluice/core/spend"
 )
 
 const (
@@ -148,7 +149,7 @@ func askedCard(in fleet.Intent, n int) cardView {
 func workerCard(w fleet.WorkerRecord) cardView {
 	c := cardView{
 		ID: w.ID, Pool: w.Pool, State: w.Lifecycle(), Place: w.Place.String(), Machine: w.Machine, Type: w.Type,
-		Jobs: w.Jobs, Slots: w.Slots, Cloud: w.Cloud(), Price: shownAmount(w.Price), Cost: shownAmount(w.Cost),
+		Jobs: w.Jobs, Slots: w.Slots, Cloud: w.Cloud(), Price: shownAmount(spend.Rate(w.Worker)), Cost: shownAmount(w.Cost),
 		Since: known(w.Ended, w.DrainAt, w.Changed, w.BootAt), Heard: known(w.Heartbeat), Why: w.DrainWhy,
 	}
 	if !w.Ended.IsZero() {

@@ -1,5 +1,5 @@
 // What somebody should know before all else, each with what to do about it.
-import { $, el, keep, setText } from './dom.js';
+import { $, el, keep, setText, withCode } from './dom.js';
 import { clock, moment, span } from './words.js';
 
 export function showBanners(s, trouble, silent) {
@@ -25,9 +25,9 @@ const make = () => el('div', { class: 'banner' }, el('h2'), el('p', {}, el('span
 function update(e, b) {
   e.dataset.level = b.level;
   setText(e.querySelector('h2'), b.title);
-  const [since, text] = e.querySelectorAll('span');
+  const [since, text] = e.querySelectorAll('p > span');
   setText(since, b.since || ''); // it changes every second, and would be read out every second
-  setText(text, b.text);
-  setText(e.querySelector('code'), b.code || '');
-  e.querySelector('code').hidden = !b.code;
+  withCode(text, b.text);
+  setText(e.querySelector('p > code'), b.code || '');
+  e.querySelector('p > code').hidden = !b.code;
 }

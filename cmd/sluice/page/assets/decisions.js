@@ -6,7 +6,7 @@ const heard = new Set(); // lines that were there before
 
 export function showDecisions(lines, tick, first) {
   setText($('decisions-words'), words(lines, tick));
-  keep($('decisions'), lines, (l) => l.id, makeLine);
+  keep($('decisions'), lines, (l) => l.key, makeLine, updateLine);
   announce(lines, first);
 }
 
@@ -18,8 +18,8 @@ function words(lines, tick) {
 
 // announce tells screen readers what is new, but not what was there when the page opened.
 function announce(lines, first) {
-  const fresh = lines.filter((l) => !heard.has(l.id));
-  for (const l of fresh) heard.add(l.id);
+  const fresh = lines.filter((l) => !heard.has(l.key));
+  for (const l of fresh) heard.add(l.key);
   if (first) return;
   const news = $('news');
   for (const l of fresh.slice(0, 3).reverse()) news.append(el('p', { text: l.message }));
@@ -33,10 +33,19 @@ function makeLine(l) {
     el('summary', {},
       el('time', { datetime: l.at, title: moment(l.at), text: clock(l.at) }), ' ',
       l.level === 'info' ? '' : el('span', { class: 'level', text: l.level }), ' ',
-      el('span', { class: 'message', text: l.message })),
+      el('span', { class: 'message', text: l.message }), ' ', el('span', { class: 'quiet again' })),
     box);
   details.addEventListener('toggle', () => details.open && !box.dataset.told && tell(box, l));
   return el('li', {}, details);
+}
+
+// updateLine keeps up with a line that is said again; what was opened stays what it was.
+function updateLine(e, l) {
+  const time = e.querySelector('time');
+  setText(time, clock(l.at));
+  time.dateTime = l.at;
+  time.title = moment(l.at);
+  setText(e.querySelector('.again'), l.times > 1 ? `${count(l.times, 'time', 'times')} since ${clock(l.from)}` : '');
 }
 
 async function tell(box, l) {

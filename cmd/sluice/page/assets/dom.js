@@ -21,6 +21,13 @@ export function setText(e, text) {
   if (e.textContent !== text) e.textContent = text;
 }
 
+// withCode sets text in which commands stand between backticks.
+export function withCode(e, text) {
+  if (e.dataset.text === text) return;
+  e.dataset.text = text;
+  e.replaceChildren(...text.split('`').map((part, i) => (i % 2 ? el('code', { text: part }) : part)));
+}
+
 // keep makes a parent's children those of a list, keyed, so that what stays keeps its place, focus and open details.
 export function keep(parent, items, key, make, update) {
   const old = new Map([...parent.children].map((c) => [c.dataset.key, c]));
