@@ -212,6 +212,19 @@ func TestMachinesOfACrashedSchedulerAreFoundAndItsTokenHolds(t *testing.T) {
 	until(t, "it is gone, zombie or not", func() bool { return slices.Equal(states(t, c), []fleet.MachineState{fleet.MachineGone}) })
 }
 
+func TestAMachineThatCrashesIsGoneWithAllThatItRuns(t *testing.T) {
+	t.Parallel()
+	c := cloud(t, local.Options{})
+	ref := launchOne(t, c, "crash")
+	if err := c.Crash(t.Context(), ref.Machine); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is gone", func() bool { return slices.Equal(states(t, c), []fleet.MachineState{fleet.MachineGone}) })
+	if err := c.Crash(t.Context(), ref.Machine); !errors.Is(err, fleet.ErrNotFound) {
+		t.Errorf("a crash of what is gone: %v, want %v", err, fleet.ErrNotFound)
+	}
+}
+
 // A launch whose scheduler died between writing it down and starting it.
 func TestALaunchThatWasCutShortIsTakenUp(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ import (
 // The picture is this large; a reader of a document sees it at about two thirds.
 const (
 	pictureWidth  = 1280
-	pictureHeight = 1400
+	pictureHeight = 1600
 	browserTime   = time.Minute
 )
 
