@@ -39,7 +39,7 @@ func writeForEver(path string) {
 			_, err = o.Put(ctx, fleet.Change{Old: now.ETag, Bytes: []byte(texts()[n%2]), Who: "ann", Why: "again"})
 		}
 		if err != nil {
-			os.Stderr.WriteString(err.Error() + "\n")
+			_, _ = os.Stderr.WriteString(err.Error() + "\n")
 			os.Exit(1)
 		}
 	}

@@ -171,7 +171,7 @@ func (o *Objects) writing(ctx context.Context) (*writing, error) {
 		return nil, err
 	}
 	w := &writing{Objects: o, target: target, dir: folder(target)}
-	if err := os.MkdirAll(w.dir, 0o755); err != nil { // whoever may read the config may read what it was
+	if err := os.MkdirAll(w.dir, 0o755); err != nil { //nolint:gosec // whoever may read the config may read what it was
 		return nil, explain(err)
 	}
 	if w.lock, err = os.OpenFile(filepath.Join(w.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
