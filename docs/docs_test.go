@@ -377,6 +377,10 @@ func TestEveryCommandInADocumentIsOneWithItsFlags(t *testing.T) {
 			if _, known := help[name]; !known {
 				help[name] = helpOf(t, bin, name)
 			}
+			if strings.Contains(help[name], "\nAvailable Commands:") && name != "sluice" && len(words) > 2 && !strings.HasPrefix(words[2], "-") {
+				name += " " + words[2] // a command of a command
+				help[name] = helpOf(t, bin, name)
+			}
 			if !strings.Contains(help[name], "\n  "+name+" ") && !strings.Contains(help[name], "\n  "+name+"\n") {
 				t.Errorf("%s: %q: there is no command %q", doc, strings.Join(words, " "), name)
 				continue
