@@ -56,10 +56,10 @@ func (a *app) page(ctx context.Context, o page.Options) error {
 
 func (a *app) reportDatabase(err error) {
 	if err != nil {
-		a.complain("the database is lost: %v", err)
+		a.complain("the page cannot read the database, and goes on trying: %v", err)
 		return
 	}
-	a.complain("the database is back")
+	a.complain("the page reads the database again")
 }
 
 func (a *app) sayPage(url string, token bool) error {
