@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,11 +18,13 @@ import (
 func (a *app) explainCommand() *cobra.Command {
 	raw := false
 	cmd := &cobra.Command{
-		Use:   "explain TICK|now",
-		Short: "Tell a past tick again, and whether today's code agrees",
-		Long: "Replays the snapshot that was stored with a tick: what was seen, what each rule made of it, what followed.\n" +
-			"`now` tells the present instead, as `sluice plan` does. The ids of ticks are in `sluice decisions`.",
-		Example: "  sluice explain now\n  sluice explain 5f0c2c1e-6f0e-5a8b-9c55-0d8f4c8f7a11\n" +
+		Use:   "explain TICK|WORKER|QUEUE|now",
+		Short: "Tell the story of a tick, a worker or a queue, or of this moment",
+		Long: "Of a tick: replays the snapshot that was stored with it, what was seen, what each rule made of it, what followed, and\n" +
+			"whether today's code decides the same. Of a worker (its id, or its machine's): its life and what it cost. Of a queue: how\n" +
+			"it was in the last hours and what was decided for it. `now` is what a tick would do, as `sluice plan` tells it.\n" +
+			"The first six characters of an id are enough where they are one's alone.",
+		Example: "  sluice explain now\n  sluice explain 5f0c2c1e\n  sluice explain ocr\n" +
 			"  sluice explain 5f0c2c1e-6f0e-5a8b-9c55-0d8f4c8f7a11 --snapshot > monday.json",
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,9 +44,30 @@ func (a *app) explain(ctx context.Context, id string, raw bool) error {
 		return err
 	}
 	defer db.Close()
+	m, err := db.Recall(ctx)
+	if err != nil {
+		return err
+	}
+	what, err := find(ctx, db, m, id)
+	if err != nil {
+		return err
+	}
+	if raw && what.tick == "" {
+		return usageError{fmt.Errorf("--snapshot is of a tick, and %s is none", id)}
+	}
+	switch {
+	case what.worker != nil:
+		return a.explainWorker(ctx, db, m, *what.worker)
+	case what.queue != "":
+		return a.explainQueue(ctx, db, m, what.queue)
+	}
+	return a.explainTick(ctx, db, what.tick, raw)
+}
+
+func (a *app) explainTick(ctx context.Context, db fleet.Database, id string, raw bool) error {
 	s, stored, err := db.Snapshot(ctx, id)
-	if errors.Is(err, fleet.ErrNotFound) {
-		return fmt.Errorf("%w; `sluice decisions` lists ticks that changed something", err)
+	if errors.Is(err, fleet.ErrNotFound) && !raw {
+		return a.explainQuiet(ctx, db, id)
 	}
 	if err != nil {
 		return err
@@ -53,7 +76,7 @@ func (a *app) explain(ctx context.Context, id string, raw bool) error {
 		return a.writeJSON(s)
 	}
 	p := decide.Decide(s)
-	same, err := samePlan(stored, p)
+	same, err := decide.Same(stored, p)
 	if err != nil {
 		return err
 	}
@@ -67,33 +90,31 @@ func (a *app) explain(ctx context.Context, id string, raw bool) error {
 	}
 	verdict := "Today's code decides the same."
 	if !same {
-		verdict = "Today's code decides otherwise than was decided then; what is told here is today's. See both with --json."
+		verdict = "Today's code decides otherwise than was decided then; what is told here is today's. See both with --json." + otherwise(stored, p)
 	}
 	return a.say("%s\n%s", explain.Story(p, s), verdict)
 }
 
-// samePlan compares what was decided then with what would be decided now. Alerts are worded, and one
-// about a broken config added, outside of deciding.
-func samePlan(stored []byte, now fleet.Plan) (bool, error) {
-	b, err := json.Marshal(now)
-	if err != nil {
-		return false, fmt.Errorf("compare plans: %w", err)
+// otherwise says in which pools the plans differ, as far as their figures tell.
+func otherwise(stored []byte, now fleet.Plan) string {
+	var then struct {
+		Pools []fleet.PoolPlan `json:"pools"`
 	}
-	then, err := decidedPart(stored)
-	if err != nil {
-		return false, err
+	if json.Unmarshal(stored, &then) != nil { // reasons of another version
+		return ""
 	}
-	today, err := decidedPart(b)
-	return reflect.DeepEqual(then, today), err
+	var b strings.Builder
+	for _, p := range now.Pools {
+		i := slices.IndexFunc(then.Pools, func(t fleet.PoolPlan) bool { return t.Pool == p.Pool })
+		if i < 0 {
+			_, _ = fmt.Fprintf(&b, "\n  pool %s: then not decided; today want %d", p.Pool, p.Want)
+		} else if was, is := poolFigures(then.Pools[i]), poolFigures(p); was != is {
+			_, _ = fmt.Fprintf(&b, "\n  pool %s: then %s; today %s", p.Pool, was, is)
+		}
+	}
+	return b.String()
 }
 
-func decidedPart(plan []byte) (map[string]any, error) {
-	var m map[string]any
-	d := json.NewDecoder(bytes.NewReader(plan))
-	d.UseNumber()
-	if err := d.Decode(&m); err != nil {
-		return nil, fmt.Errorf("compare plans: %w", err)
-	}
-	delete(m, "alerts")
-	return m, nil
+func poolFigures(p fleet.PoolPlan) string {
+	return fmt.Sprintf("want %d of %d: launch %d, resume %d, un-drain %d, drain %d", p.Want, p.Have, p.Launch, len(p.Resume), len(p.Undrain), len(p.Drain))
 }

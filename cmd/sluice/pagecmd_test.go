@@ -85,7 +85,7 @@ func TestAPageThatCannotBeServedSaysWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	for _, c := range []struct {
 		args []string
 		code int

@@ -30,6 +30,14 @@ func specs(c fleet.Config, p fleet.Pool) map[string]bool {
 	return out
 }
 
+// Stale says that a worker was launched from another spec than any offer of its pool has now. A pool or a
+// spec that is not known is no reason to replace anything.
+func Stale(c fleet.Config, w fleet.Worker) bool {
+	p, ok := c.Pool(w.Pool)
+	now := specs(c, p)
+	return ok && w.Cloud() && w.Spec != "" && len(now) > 0 && !now[w.Spec]
+}
+
 // Attempt is the nth try of a launch intent (from 1): its request, under a token of its own.
 func Attempt(c fleet.Config, deployment string, in fleet.Intent, n int) fleet.Attempt {
 	o := in.Offers[n-1]

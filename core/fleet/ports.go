@@ -190,13 +190,15 @@ type TickRecord struct {
 	Spend    Spend     `json:"spend"`
 }
 
-// LineFilter selects decision lines. Code matches any reason inside the facts.
+// LineFilter selects decision lines. Code matches any reason, and Queue any queue, inside the facts.
 type LineFilter struct {
-	Since time.Time
-	Pool  string
-	Code  string
-	Tick  string
-	Limit int
+	Since  time.Time
+	Pool   string
+	Worker string
+	Queue  string
+	Code   string
+	Tick   string
+	Limit  int
 }
 
 // LineRecord is a stored line.

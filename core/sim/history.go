@@ -38,7 +38,8 @@ func (s *Store) Lines(ctx context.Context, f fleet.LineFilter) (out []fleet.Line
 	err = s.look(ctx, "lines", func(d *database) {
 		for _, l := range slices.Backward(d.lines) {
 			if !l.At.Before(f.Since) && len(out) < f.Limit && (f.Pool == "" || l.Pool == f.Pool) &&
-				(f.Tick == "" || l.Tick == f.Tick) && hasCode(l.Facts, f.Code) {
+				(f.Tick == "" || l.Tick == f.Tick) && (f.Worker == "" || l.Worker == f.Worker) &&
+				holdsAnywhere(l.Facts, "code", f.Code) && holdsAnywhere(l.Facts, "queue", f.Queue) {
 				out = append(out, l)
 			}
 		}
@@ -46,22 +47,22 @@ func (s *Store) Lines(ctx context.Context, f fleet.LineFilter) (out []fleet.Line
 	return out, err
 }
 
-// hasCode looks for a reason's code anywhere in the facts.
-func hasCode(facts json.RawMessage, code string) bool {
+// holdsAnywhere looks for a key with a value anywhere in the facts; no value is always there.
+func holdsAnywhere(facts json.RawMessage, key, value string) bool {
 	var v any
-	return code == "" || json.Unmarshal(facts, &v) == nil && holdsCode(v, code)
+	return value == "" || json.Unmarshal(facts, &v) == nil && holds(v, key, value)
 }
 
-func holdsCode(v any, code string) bool {
+func holds(v any, key, value string) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, e := range v {
-			if k == "code" && e == code || holdsCode(e, code) {
+			if k == key && e == value || holds(e, key, value) {
 				return true
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(v, func(e any) bool { return holdsCode(e, code) })
+		return slices.ContainsFunc(v, func(e any) bool { return holds(e, key, value) })
 	}
 	return false
 }

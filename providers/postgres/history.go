@@ -45,7 +45,8 @@ func (d *DB) Lines(ctx context.Context, f fleet.LineFilter) ([]fleet.LineRecord,
 	err := d.query(ctx, "read decisions", `SELECT l.id, l.event, l.level, l.pool, l.worker, l.message, l.facts, l.tick, l.at FROM sluice_lines l
 		WHERE l.at >= coalesce($1, '-infinity'::timestamptz) AND ($2 = '' OR l.pool = $2) AND ($3::uuid IS NULL OR l.tick = $3::uuid)
 		AND ($4 = '' OR jsonb_path_exists(l.facts, '$.**.code ? (@ == $code)', jsonb_build_object('code', $4::text)))
-		ORDER BY l.at DESC, l.tick, l.seq LIMIT $5`, []any{stamp(f.Since), f.Pool, orNull(f.Tick), f.Code, most(f.Limit)},
+		AND ($6 = '' OR l.worker = $6) AND ($7 = '' OR jsonb_path_exists(l.facts, '$.**.queue ? (@ == $queue)', jsonb_build_object('queue', $7::text)))
+		ORDER BY l.at DESC, l.tick, l.seq LIMIT $5`, []any{stamp(f.Since), f.Pool, orNull(f.Tick), f.Code, most(f.Limit), f.Worker, f.Queue},
 		func(row pgx.Rows) error {
 			var l fleet.LineRecord
 			err := row.Scan(&l.ID, &l.Event, &l.Level, &l.Pool, &l.Worker, &l.Message, &l.Facts, &l.Tick, at(&l.At))

@@ -1,12 +1,10 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"sync"
 
@@ -138,7 +136,7 @@ func (t *ticks) snapshot(ctx context.Context, id string) (fleet.Snapshot, []byte
 // replay decides the stored snapshot again: a plan as stored has codes and facts, and only a decided one has words.
 func (v *toldTick) replay(s fleet.Snapshot, stored []byte) error {
 	p := decide.Decide(s)
-	agrees, err := samePlan(stored, p)
+	agrees, err := decide.Same(stored, p)
 	if err != nil {
 		return err
 	}
@@ -233,29 +231,4 @@ func named(ids []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(ids[:shownMost], ", "), more)
 	}
 	return strings.Join(ids, ", ")
-}
-
-// samePlan compares what was decided then with what would be decided now. Alerts are worded outside of deciding.
-func samePlan(stored []byte, now fleet.Plan) (bool, error) {
-	b, err := json.Marshal(now)
-	if err != nil {
-		return false, fmt.Errorf("compare plans: %w", err)
-	}
-	then, err := decidedPart(stored)
-	if err != nil {
-		return false, err
-	}
-	today, err := decidedPart(b)
-	return reflect.DeepEqual(then, today), err
-}
-
-func decidedPart(plan []byte) (map[string]any, error) {
-	var m map[string]any
-	d := json.NewDecoder(bytes.NewReader(plan))
-	d.UseNumber()
-	if err := d.Decode(&m); err != nil {
-		return nil, fmt.Errorf("compare plans: %w", err)
-	}
-	delete(m, "alerts")
-	return m, nil
 }

@@ -34,7 +34,7 @@ func linesFound(b *bench) {
 	for _, pool := range []string{poolA, "bulk"} {
 		b.commit(func(_ fleet.Memory, _ *fleet.Plan, r *fleet.Record) {
 			r.Lines = []fleet.Line{
-				{ID: id("up-" + pool), Event: "scale_up", Level: fleet.Info, Pool: pool, Message: "Scaling up", Facts: json.RawMessage(`{"steps":[{"why":{"code":"backlog.depth"}}]}`)},
+				{ID: id("up-" + pool), Event: "scale_up", Level: fleet.Info, Pool: pool, Worker: "w-" + pool, Message: "Scaling up", Facts: json.RawMessage(`{"steps":[{"why":{"code":"backlog.depth","queue":"q-` + pool + `"}}]}`)},
 				{ID: id("tick-" + pool), Event: "tick", Level: fleet.Info, Message: "tick", Facts: json.RawMessage(`{"code":"idle"}`)},
 			}
 		})
@@ -56,9 +56,10 @@ func linesFound(b *bench) {
 	}
 	for name, f := range map[string]fleet.LineFilter{
 		"pool": {Pool: poolA}, "tick": {Tick: all[0].Tick}, "code": {Code: "backlog.depth"}, "limit": {Limit: 2},
+		"worker": {Worker: "w-bulk"}, "queue": {Queue: "q-bulk"},
 	} {
 		want := 2
-		if name == "pool" {
+		if name == "pool" || name == "worker" || name == "queue" {
 			want = 1
 		}
 		if got := count(f); len(got) != want {
