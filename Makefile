@@ -39,6 +39,7 @@ test: bin/with-services ## run every test against private services, which it ins
 	$(if $(RACE),,@echo 'no C compiler ("apt-get install gcc"): running WITHOUT the race detector')
 	$(WITH) --need $(NEED) -- sh -ec '\
 		go test $(RACE) -shuffle=on -timeout 15m ./...; \
+		$(if $(RACE),echo "all seeds of the simulator without the race detector:"; go test -timeout 15m ./core/sim -run TestTorture;) \
 		echo "once more, through the pooler:"; \
 		POSTGRES_VIA=pgbouncer go test $(RACE) -shuffle=on -timeout 15m ./providers/postgres'
 

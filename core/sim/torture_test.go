@@ -24,18 +24,18 @@ func TestTorture(t *testing.T) {
 		replay(t, *seedFlag)
 		return
 	}
-	fresh := rand.Uint64() >> 1
-	t.Logf("fixed seeds 1 to %d, fresh seeds from %d on", *fixedFlag, fresh)
+	fresh, fixed, drawn := rand.Uint64()>>1, uint64(*fixedFlag/share), uint64(*seedsFlag/share)
+	t.Logf("fixed seeds 1 to %d, fresh seeds from %d on", fixed, fresh)
 	seen := newCoverage()
 	var next atomic.Uint64
 	end := time.Now().Add(*durationFlag)
 	more := func() (uint64, bool) {
 		n := next.Add(1)
-		if n <= uint64(*fixedFlag) {
+		if n <= fixed {
 			return n, true
 		}
-		n -= uint64(*fixedFlag)
-		return fresh + n, *durationFlag > 0 && time.Now().Before(end) || *durationFlag == 0 && n <= uint64(*seedsFlag)
+		n -= fixed
+		return fresh + n, *durationFlag > 0 && time.Now().Before(end) || *durationFlag == 0 && n <= drawn
 	}
 	t.Run("seeds", func(t *testing.T) {
 		for i := range runtime.GOMAXPROCS(0) {
@@ -50,7 +50,7 @@ func TestTorture(t *testing.T) {
 			})
 		}
 	})
-	seen.report(t, *durationFlag > 0 || *fixedFlag+*seedsFlag >= 2500)
+	seen.report(t, *durationFlag > 0 || fixed+drawn >= 2500)
 }
 
 // tooMany failures end a run: they are likely to be one.
