@@ -192,6 +192,7 @@ func TestCeiling(t *testing.T) {
 		{"booting workers fill it", all(deep, most(1), has("a", booting(minute))), 1, 0, "limit.ceiling"},
 		{"machines asked for fill it", all(deep, most(1), asked("in", minute, claimed)), 1, 0, "limit.ceiling"},
 		{"draining workers fill it", all(deep, most(1), has("a", drains("drain.stale", minute))), 0, 0, "limit.ceiling"},
+		{"the VPS and a draining worker fill it together", all(deep, most(2), vps, has("a", drains("drain.stale", minute))), 0, 0, "limit.ceiling"},
 		{"suspended workers fill it until they are resumed", all(deep, most(1), has("a", suspended(time.Hour)), inState("i-a", fleet.MachinePending),
 			pool(func(p *fleet.Pool) { p.OnIdle, p.MaxSuspended = fleet.SuspendIdle, 1 })), 0, 0, "limit.ceiling"},
 		{"a machine of a launch that was given up fills it", all(deep, most(1), asked("in", minute, abandoned)), 0, 0, "limit.ceiling"},
