@@ -103,7 +103,7 @@ func stand(ctx context.Context, db fleet.Database) (standing, error) {
 			return standing{}, err
 		}
 	}
-	alerts, err := db.Outbox(ctx, 1000)
+	alerts, err := db.Deliveries(ctx, m.Now) // those that wait
 	if err != nil {
 		return standing{}, err
 	}

@@ -32,8 +32,9 @@ func (a *app) tickCommand() *cobra.Command {
 func (a *app) tick(ctx context.Context, books bool) error {
 	log := host.NewLog(a.out)
 	o := a.options()
+	o.Log = alertsAloud{a}
 	if a.asJSON {
-		o.Alerters = []fleet.Alerter{log.Alerter()}
+		o.Log = log.Alerter()
 	}
 	w, err := host.Open(ctx, o, links()...)
 	if err != nil {
@@ -56,6 +57,9 @@ func (a *app) tick(ctx context.Context, books bool) error {
 		if err := a.say("%s", line.Message); err != nil {
 			return err
 		}
+	}
+	for _, u := range t.Report.Unsent {
+		a.complain("an alert is not delivered by the channel %s (%s): %s: %s", u.Channel, u.State, u.Title, u.Answer)
 	}
 	a.tellCauses(t.Report.Snapshot)
 	return t.Err

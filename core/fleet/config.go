@@ -31,6 +31,10 @@ type Config struct {
 	Workers   WorkerRules `json:"workers"`
 	Limits    Limits      `json:"cost_limits"`
 
+	// Channels are those that take alerts; none: all go to the log (see Routes). Page is where people look.
+	Channels []Channel `json:"alert_channels,omitempty"`
+	Page     string    `json:"page_url,omitempty"`
+
 	// NotHonoured are paths of keys that are valid but that this version does not act on yet.
 	NotHonoured []string `json:"not_honoured,omitempty"`
 }

@@ -1,6 +1,9 @@
 package fleet
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // What a port may answer, checked with errors.Is. The first four are refusals: the call certainly
 // had no effect. Any other error leaves the outcome unknown.
@@ -23,6 +26,18 @@ var (
 	ErrChanged       = errors.New("changed meanwhile")         // Versions.Put: somebody else wrote it; nothing was written
 	ErrAuth          = errors.New("authentication failed")     // the secret was re-read once and still refused
 )
+
+// LaterError is an answer that says when a repeat is welcome.
+type LaterError struct {
+	After time.Duration // from now
+	Err   error
+}
+
+// Error implements error.
+func (e *LaterError) Error() string { return e.Err.Error() }
+
+// Unwrap is the cause.
+func (e *LaterError) Unwrap() error { return e.Err }
 
 // Refused says whether an error proves that the call had no effect.
 func Refused(err error) bool {

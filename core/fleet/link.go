@@ -28,6 +28,8 @@ type Link struct {
 	// Queues are sources beside the database's own table.
 	Queues map[SourceKind]func(url Secret) Queues
 	Cloud  func(Setup) (Cloud, error)
+	// Alerters open channels; read resolves the references of one, anew for each message.
+	Alerters map[ChannelKind]func(c Channel, read func(ctx context.Context, ref string) (string, error)) Alerter
 }
 
 // Setup is what a cloud may be opened with, beside the settings that each launch carries.

@@ -87,9 +87,11 @@ type Billing interface {
 	Charges(ctx context.Context, from, to time.Time) ([]Bill, error)
 }
 
-// Alerter delivers one alert; a repeat may deliver it twice. Any error means: try again later.
+// Alerter is a channel. Send delivers one message and returns in words what the other side answered; a repeat may deliver
+// it twice, under the same ID. ErrBadRequest and ErrDenied: this message will never be taken. Any other error means: try
+// again later; a *LaterError says when.
 type Alerter interface {
-	Send(ctx context.Context, a Alert) error
+	Send(ctx context.Context, m Message) (answer string, err error)
 }
 
 // Store is the database, the only clock and the single-writer lock.
@@ -105,9 +107,12 @@ type Store interface {
 	// Settle stores what a call answered. Machines named in the answer get their rows even where the claim
 	// is lost (ErrClaimLost is still returned). Repeats are harmless.
 	Settle(ctx context.Context, claim Claim, r Result) error
-	// Outbox returns alerts not yet delivered, oldest first; Sent marks one.
-	Outbox(ctx context.Context, limit int) ([]Alert, error)
-	Sent(ctx context.Context, key string) error
+	// Outbox hands new alerts over to the channels that take their level, closes what waits for a channel that is not
+	// among them, and returns what is due, at most limit of each channel: critical ones first, then those tried least,
+	// then the oldest. Nobody else gets the same within half a minute.
+	Outbox(ctx context.Context, channels []Channel, limit int) ([]Delivery, error)
+	// Sent stores how an attempt ended. What has ended stays as it is.
+	Sent(ctx context.Context, s Sending) error
 }
 
 // Claim proves that a tick may act on an intent.
@@ -177,6 +182,9 @@ type History interface {
 	Samples(ctx context.Context, since time.Time) ([]Sample, error)
 	// Workers lists all workers that lived since a time, newest first.
 	Workers(ctx context.Context, since time.Time) ([]WorkerRecord, error)
+	// Deliveries lists alerts by channel: all that wait, and those that were raised since a time, newest first. An alert
+	// that no tick has handed over yet waits for a channel without a name.
+	Deliveries(ctx context.Context, since time.Time) ([]DeliveryRecord, error)
 }
 
 // TickRecord is one tick as stored.

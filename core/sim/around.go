@@ -144,17 +144,17 @@ type alerter struct{ p *Process }
 var _ fleet.Alerter = alerter{}
 
 // Send implements fleet.Alerter.
-func (a alerter) Send(ctx context.Context, alert fleet.Alert) error {
-	v := a.p.pass(ctx, OpSend, alert.Key)
+func (a alerter) Send(ctx context.Context, m fleet.Message) (string, error) {
+	v := a.p.pass(ctx, OpSend, m.Key)
 	if v.Effect {
 		a.p.w.mu.Lock()
 		defer a.p.w.mu.Unlock()
-		a.p.w.inbox = append(a.p.w.inbox, alert)
+		a.p.w.inbox = append(a.p.w.inbox, m.Alert)
 	}
 	if v.Err != nil {
-		return fmt.Errorf("send alert: %w", v.Err)
+		return "", fmt.Errorf("send alert: %w", v.Err)
 	}
-	return nil
+	return "in the inbox", nil
 }
 
 type billing struct {

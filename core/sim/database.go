@@ -30,6 +30,7 @@ type database struct {
 	requests   []fleet.Request
 	bills      []fleet.Bill
 	alerts     []alertRow
+	channels   map[string]channelRow
 	assigned   map[string]fleet.Assignment
 	jobs       map[string]jobRow
 	all        []string // ids of jobs, oldest first
@@ -56,7 +57,22 @@ type tickRow struct {
 
 type alertRow struct {
 	fleet.Alert
-	sent bool
+	handed     bool
+	deliveries []deliveryRow // by channel
+}
+
+type deliveryRow struct {
+	channel     string
+	state       fleet.DeliveryState
+	attempts    int
+	tried, next time.Time
+	answer      string
+}
+
+// channelRow is how a channel has behaved since it last answered.
+type channelRow struct {
+	failures int
+	held     time.Time
 }
 
 type jobRow struct {
@@ -100,6 +116,7 @@ func newDatabase(deployment string) *database {
 		assigned:   map[string]fleet.Assignment{},
 		jobs:       map[string]jobRow{},
 		attempts:   map[string]attemptRow{},
+		channels:   map[string]channelRow{},
 	}
 }
 

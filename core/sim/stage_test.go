@@ -45,7 +45,7 @@ func play(t *testing.T, change func(c *fleet.Config, cloud *sim.Cloud), story fu
 			return tick.World{
 				Name: cfg.Name, Objects: p.Objects(), Parse: parsed.parse,
 				Queues: map[fleet.SourceKind]fleet.Queues{fleet.SourceRedis: p.Redis(), fleet.SourcePostgres: p.Table()},
-				Clouds: p.Clouds(), Billing: p.Billing(), Alerters: []fleet.Alerter{p.Alerter()}, Store: p.Store(),
+				Clouds: p.Clouds(), Billing: p.Billing(), Alerters: p.Alerters(), Store: p.Store(),
 				Limit: time.Minute, MinInterval: 60,
 			}
 		}

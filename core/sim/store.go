@@ -335,38 +335,3 @@ func launchedWorker(deployment string, in fleet.Intent, a fleet.Attempt, place f
 		Status: fleet.Provisioning, Slots: 1, CostFrom: a.First, BootAt: latest(a.First, in.Changed), Expires: m.Tags.Expires, Changed: now,
 	}
 }
-
-// Outbox implements fleet.Store.
-func (s *Store) Outbox(ctx context.Context, limit int) ([]fleet.Alert, error) {
-	if v := s.p.pass(ctx, OpOutbox, ""); v.Err != nil {
-		return nil, fmt.Errorf("read outbox: %w", v.Err)
-	}
-	s.p.w.mu.Lock()
-	defer s.p.w.mu.Unlock()
-	var out []fleet.Alert
-	for _, a := range s.p.w.db.alerts {
-		if !a.sent && len(out) < limit {
-			out = append(out, a.Alert)
-		}
-	}
-	return out, nil
-}
-
-// Sent implements fleet.Store.
-func (s *Store) Sent(ctx context.Context, key string) error {
-	v := s.p.pass(ctx, OpSent, key)
-	if v.Effect {
-		s.p.w.mu.Lock()
-		defer s.p.w.mu.Unlock()
-		s.p.w.db.alerts = slices.Clone(s.p.w.db.alerts)
-		for i := range s.p.w.db.alerts {
-			if s.p.w.db.alerts[i].Key == key {
-				s.p.w.db.alerts[i].sent = true
-			}
-		}
-	}
-	if v.Err != nil {
-		return fmt.Errorf("mark alert: %w", v.Err)
-	}
-	return nil
-}

@@ -466,7 +466,7 @@ func (x *trial) world(p *sim.Process) tick.World {
 	return tick.World{
 		Name: "sim", Places: x.s.places, Objects: p.Objects(), Parse: x.parse,
 		Queues: map[fleet.SourceKind]fleet.Queues{fleet.SourceRedis: p.Redis(), fleet.SourcePostgres: p.Table()},
-		Clouds: clouds, Billing: p.Billing(), Alerters: []fleet.Alerter{p.Alerter()}, Store: p.Store(),
+		Clouds: clouds, Billing: p.Billing(), Alerters: p.Alerters(), Store: p.Store(),
 		Limit: limit, MinInterval: 60,
 	}
 }

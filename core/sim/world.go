@@ -145,8 +145,11 @@ func (p *Process) Billing() map[string]fleet.Billing {
 	return out
 }
 
-// Alerter delivers to Inbox.
-func (p *Process) Alerter() fleet.Alerter { return alerter{p} }
+// Alerters deliver to Inbox.
+func (p *Process) Alerters() map[fleet.ChannelKind]func(fleet.Channel) fleet.Alerter {
+	open := func(fleet.Channel) fleet.Alerter { return alerter{p} }
+	return map[fleet.ChannelKind]func(fleet.Channel) fleet.Alerter{fleet.ChannelLog: open, fleet.ChannelWebhook: open}
+}
 
 // pass asks for leave to make a call.
 func (p *Process) pass(ctx context.Context, op Op, args string) Verdict {

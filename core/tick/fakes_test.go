@@ -28,8 +28,9 @@ type store struct {
 	begun   []fleet.Attempt
 	settled map[string]fleet.Result // by intent
 	outbox  []fleet.Alert
-	sent    []string
-	lost    bool // the claim
+	due     []fleet.Delivery
+	sent    map[string][]fleet.Sending // by channel
+	lost    bool                       // the claim
 }
 
 func (s *store) Recall(context.Context) (fleet.Memory, error) { return s.memory, s.down }
@@ -63,10 +64,23 @@ func (s *store) Settle(_ context.Context, c fleet.Claim, r fleet.Result) error {
 	return nil
 }
 
-func (s *store) Outbox(context.Context, int) ([]fleet.Alert, error) { return s.outbox, nil }
+func (s *store) Outbox(_ context.Context, channels []fleet.Channel, _ int) ([]fleet.Delivery, error) {
+	out := slices.Clone(s.due)
+	for _, a := range s.outbox {
+		for _, c := range channels {
+			out = append(out, fleet.Delivery{Alert: a, Channel: c.Name})
+		}
+	}
+	return out, nil
+}
 
-func (s *store) Sent(_ context.Context, key string) error {
-	s.sent = append(s.sent, key)
+func (s *store) Sent(_ context.Context, x fleet.Sending) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sent == nil {
+		s.sent = map[string][]fleet.Sending{}
+	}
+	s.sent[x.Channel] = append(s.sent[x.Channel], x)
 	return nil
 }
 
@@ -166,13 +180,39 @@ func (c *cloud) Resume(_ context.Context, r fleet.Ref) error    { return c.act("
 func (c *cloud) Terminate(_ context.Context, r fleet.Ref) error { return c.act("terminate", r) }
 
 type alerter struct {
-	err error
-	got []string
+	err   error
+	hangs bool
+	got   []fleet.Message
 }
 
-func (a *alerter) Send(_ context.Context, x fleet.Alert) error {
-	a.got = append(a.got, x.Key)
-	return a.err
+// keys are those of the messages that it got.
+func (a *alerter) keys() (out []string) {
+	for _, m := range a.got {
+		out = append(out, m.Key)
+	}
+	return out
+}
+
+// channels gives a world one channel for each alerter, named a, b and so on, that takes every level.
+func (s *setting) channels(alerters ...*alerter) {
+	s.config.Channels = nil
+	by := map[string]*alerter{}
+	for i, a := range alerters {
+		c := fleet.Channel{Name: string(rune('a' + i)), Kind: fleet.ChannelWebhook, Levels: fleet.Levels()}
+		s.config.Channels, by[c.Name] = append(s.config.Channels, c), a
+	}
+	s.world.Alerters = map[fleet.ChannelKind]func(fleet.Channel) fleet.Alerter{
+		fleet.ChannelWebhook: func(c fleet.Channel) fleet.Alerter { return by[c.Name] },
+	}
+}
+
+func (a *alerter) Send(ctx context.Context, m fleet.Message) (string, error) {
+	a.got = append(a.got, m)
+	if a.hangs {
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
+	return "200 OK", a.err
 }
 
 // setting is a world with one pool on one cloud, its queue in the job table.

@@ -26,7 +26,7 @@ type World struct {
 	Queues   map[fleet.SourceKind]fleet.Queues
 	Clouds   map[string]fleet.Cloud
 	Billing  map[string]fleet.Billing
-	Alerters []fleet.Alerter
+	Alerters map[fleet.ChannelKind]func(fleet.Channel) fleet.Alerter
 	Store    fleet.Store
 	// Limit is the function's time limit, from the start of the tick. It bounds all calls.
 	Limit time.Duration
@@ -41,6 +41,8 @@ type Report struct {
 	Lines    []fleet.Line
 	// Left are intents whose call was not made for want of time; a later tick makes it.
 	Left []string
+	// Unsent are alerts that a channel did not take in this tick.
+	Unsent []Unsent
 }
 
 // settleTime is how long before the function's limit the last call must have ended, so that its
@@ -66,7 +68,7 @@ func Evaluate(ctx context.Context, w World, due time.Time) (Report, error) {
 	}
 	left, acted := act(ctx, calls, w, r)
 	r.Left = left
-	announce(ctx, w)
+	r.Unsent = announce(ctx, w, r.Snapshot.Config)
 	return r, errors.Join(expired, acted)
 }
 
@@ -105,7 +107,7 @@ func Reconcile(ctx context.Context, w World, due time.Time) (Report, error) {
 	if err != nil {
 		return r, errors.Join(expired, err)
 	}
-	announce(ctx, w)
+	r.Unsent = announce(ctx, w, r.Snapshot.Config)
 	return r, errors.Join(expired, o.failed)
 }
 
@@ -192,21 +194,4 @@ func Assignments(c fleet.Config) map[string]fleet.Assignment {
 	vps.Queues = c.Queues
 	out[fleet.VPS] = vps
 	return out
-}
-
-// announce delivers what waits in the outbox, at least once. A channel that is down fails no tick.
-func announce(ctx context.Context, w World) {
-	alerts, err := w.Store.Outbox(ctx, 20)
-	if err != nil {
-		return
-	}
-	for _, a := range alerts {
-		sent := true
-		for _, ch := range w.Alerters {
-			sent = ch.Send(ctx, a) == nil && sent
-		}
-		if sent {
-			_ = w.Store.Sent(ctx, a.Key) // delivered again if this fails
-		}
-	}
 }

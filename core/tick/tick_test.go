@@ -461,21 +461,6 @@ func TestASnapshotIsKeptOnlyWhereSomethingChanged(t *testing.T) {
 	}
 }
 
-func TestAnAlerterThatIsDownFailsNothing(t *testing.T) {
-	t.Parallel()
-	up, down := &alerter{}, &alerter{err: errDown}
-	s := set(t, func(s *setting) {
-		s.store.outbox = []fleet.Alert{{Key: "a"}, {Key: "b"}}
-		s.world.Alerters = []fleet.Alerter{down, up}
-	})
-	must(t, s)
-	same(t, "the other one hears of it", up.got, []string{"a", "b"})
-	same(t, "sent", s.store.sent, []string{})
-	down.err = nil
-	must(t, s)
-	same(t, "sent when both have it", s.store.sent, []string{"a", "b"})
-}
-
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	machine := func(id string, expires time.Time, state fleet.MachineState) func(*setting) {

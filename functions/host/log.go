@@ -54,6 +54,23 @@ func (l Log) Write(ctx context.Context, t Tick) {
 	for _, line := range lines {
 		l.write(ctx, t, line)
 	}
+	for _, u := range t.Report.Unsent {
+		l.unsent(ctx, u)
+	}
+}
+
+// unsent says that an alert did not get through, and all of it where it will not be tried again.
+func (l Log) unsent(ctx context.Context, u tick.Unsent) {
+	attrs := []slog.Attr{
+		slog.String("event", "alert_"+string(u.State)), slog.String("channel", u.Channel), slog.String("key", u.Key),
+		slog.Time("at", u.At.UTC()), slog.String("error", u.Answer),
+	}
+	attrs = appendSet(attrs, "install", u.Install)
+	if u.State == fleet.DeliveryRefused {
+		l.logger.LogAttrs(ctx, Level(u.Level), u.Title, append(attrs, factAttrs(u.Facts)...)...)
+		return
+	}
+	l.logger.LogAttrs(ctx, slog.LevelWarn, "Alert waits for channel "+u.Channel+": "+u.Title, attrs...)
 }
 
 func (l Log) write(ctx context.Context, t Tick, line fleet.Line) {
@@ -136,7 +153,7 @@ func factAttrs(object json.RawMessage) []slog.Attr {
 	return attrs
 }
 
-// Alerter writes alerts to the log, where no other channel is configured.
+// Alerter writes alerts to the log.
 func (l Log) Alerter() fleet.Alerter { return logAlerter(l) }
 
 type logAlerter struct{ logger *slog.Logger }
@@ -144,10 +161,12 @@ type logAlerter struct{ logger *slog.Logger }
 var _ fleet.Alerter = logAlerter{}
 
 // Send implements fleet.Alerter.
-func (a logAlerter) Send(ctx context.Context, alert fleet.Alert) error {
-	attrs := append([]slog.Attr{
-		slog.String("event", "alert"), slog.String("key", alert.Key), slog.Time("at", alert.At.UTC()),
-	}, factAttrs(alert.Facts)...)
-	a.logger.LogAttrs(ctx, Level(alert.Level), alert.Title, attrs...)
-	return nil
+func (a logAlerter) Send(ctx context.Context, m fleet.Message) (string, error) {
+	attrs := []slog.Attr{slog.String("event", "alert"), slog.String("key", m.Key), slog.Time("at", m.At.UTC())}
+	attrs = appendSet(attrs, "install", m.Install)
+	if m.Test {
+		attrs = append(attrs, slog.Bool("test", true))
+	}
+	a.logger.LogAttrs(ctx, Level(m.Level), m.Title, append(attrs, factAttrs(m.Facts)...)...)
+	return "written to the log", nil
 }

@@ -77,15 +77,37 @@ func TestAFailedTickIsVisiblyFailed(t *testing.T) {
 func TestAnAlertIsALineOfItsLevel(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	err := NewLog(&b).Alerter().Send(t.Context(), fleet.Alert{
+	m := fleet.Config{Name: "prod"}.Message(fleet.Alert{
 		Key: "k", Level: fleet.Critical, Title: "Daily limit", At: due, Facts: json.RawMessage(`{"code":"daily_limit"}`),
 	})
-	if err != nil {
-		t.Fatal(err)
+	if answer, err := NewLog(&b).Alerter().Send(t.Context(), m); err != nil || answer != "written to the log" {
+		t.Fatal(answer, err)
 	}
-	for _, want := range []string{`"level":"ERROR"`, `"event":"alert"`, `"code":"daily_limit"`, `"message":"Daily limit"`} {
+	for _, want := range []string{`"level":"ERROR"`, `"event":"alert"`, `"code":"daily_limit"`, `"message":"Daily limit"`, `"install":"prod"`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%s is not in %s", want, b.String())
+		}
+	}
+}
+
+func TestAnAlertThatDidNotGetThroughIsALine(t *testing.T) {
+	t.Parallel()
+	m := fleet.Config{Name: "prod"}.Message(fleet.Alert{Key: "k", Level: fleet.Critical, Title: "Daily limit", Facts: json.RawMessage(`{"code":"daily_limit"}`)})
+	r := twoLines()
+	r.Unsent = []tick.Unsent{
+		{Message: m, Channel: "ops", State: fleet.DeliveryWaiting, Answer: "503"}, {Message: m, Channel: "phone", State: fleet.DeliveryRefused, Answer: "404"},
+	}
+	got := logged(t, Tick{Function: fleet.Evaluate, Due: due, Report: r})[2:]
+	for key, want := range map[string]any{
+		"level": "WARN", "event": "alert_waiting", "channel": "ops", "error": "503", "install": "prod", "message": "Alert waits for channel ops: Daily limit",
+	} {
+		if got[0][key] != want {
+			t.Errorf("a waiting one: %s is %v, want %v", key, got[0][key], want)
+		}
+	}
+	for key, want := range map[string]any{"level": "ERROR", "event": "alert_refused", "channel": "phone", "code": "daily_limit", "message": "Daily limit"} {
+		if got[1][key] != want {
+			t.Errorf("a refused one is told whole: %s is %v, want %v", key, got[1][key], want)
 		}
 	}
 }

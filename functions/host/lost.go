@@ -27,10 +27,12 @@ func (l lost) Begin(context.Context, fleet.Claim, fleet.Attempt) error { return 
 func (l lost) Settle(context.Context, fleet.Claim, fleet.Result) error { return l.err }
 
 // Outbox implements fleet.Store.
-func (l lost) Outbox(context.Context, int) ([]fleet.Alert, error) { return nil, l.err }
+func (l lost) Outbox(context.Context, []fleet.Channel, int) ([]fleet.Delivery, error) {
+	return nil, l.err
+}
 
 // Sent implements fleet.Store.
-func (l lost) Sent(context.Context, string) error { return l.err }
+func (l lost) Sent(context.Context, fleet.Sending) error { return l.err }
 
 // Read implements fleet.Queues.
 func (l lost) Read(context.Context, []fleet.Queue) ([]fleet.QueueState, error) { return nil, l.err }
@@ -53,6 +55,11 @@ func (l lost) Samples(context.Context, time.Time) ([]fleet.Sample, error) { retu
 
 // Workers implements fleet.History.
 func (l lost) Workers(context.Context, time.Time) ([]fleet.WorkerRecord, error) { return nil, l.err }
+
+// Deliveries implements fleet.History.
+func (l lost) Deliveries(context.Context, time.Time) ([]fleet.DeliveryRecord, error) {
+	return nil, l.err
+}
 
 // Ask implements fleet.Requests.
 func (l lost) Ask(context.Context, fleet.Request) error { return l.err }

@@ -30,7 +30,7 @@ type Options struct {
 	Database    string // URL; DATABASE_URL, then the config's reference, where empty
 	MinInterval fleet.Seconds
 	Limit       time.Duration
-	Alerters    []fleet.Alerter
+	Log         fleet.Alerter // what channels of kind log write to
 }
 
 // World is an open world.
@@ -62,7 +62,7 @@ func Open(ctx context.Context, o Options, links ...fleet.Link) (*World, error) {
 	w := &World{DB: db, refs: r, World: tick.World{
 		Name: o.Env(EnvName), Places: places, Objects: r.objects, Parse: r.parse, Store: db,
 		Queues: map[fleet.SourceKind]fleet.Queues{fleet.SourcePostgres: db}, Clouds: map[string]fleet.Cloud{},
-		Alerters: o.Alerters, Limit: o.Limit, MinInterval: o.MinInterval,
+		Alerters: r.alerters(), Limit: o.Limit, MinInterval: o.MinInterval,
 	}}
 	return w, w.link(links)
 }

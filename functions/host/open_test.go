@@ -123,7 +123,7 @@ func TestALostDatabaseSaysWhy(t *testing.T) {
 	}
 	defer w.Close()
 	_, recalled := w.DB.Recall(t.Context())
-	for _, got := range []error{w.Lost(), recalled, w.DB.Ask(t.Context(), fleet.Request{}), w.DB.Sent(t.Context(), "")} {
+	for _, got := range []error{w.Lost(), recalled, w.DB.Ask(t.Context(), fleet.Request{}), w.DB.Sent(t.Context(), fleet.Sending{})} {
 		if got == nil || got.Error() != "no way" {
 			t.Errorf("got %v", got)
 		}

@@ -91,7 +91,7 @@ func (f *Function) open(ctx context.Context, log host.Log) (*host.World, error) 
 	if f.world != nil {
 		return f.world, nil
 	}
-	w, err := host.Open(ctx, host.Options{Env: f.Env, MinInterval: minInterval, Alerters: []fleet.Alerter{log.Alerter()}}, f.Links...)
+	w, err := host.Open(ctx, host.Options{Env: f.Env, MinInterval: minInterval, Log: log.Alerter()}, f.Links...)
 	if err != nil {
 		return nil, err
 	}

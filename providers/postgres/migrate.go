@@ -19,7 +19,7 @@ import (
 
 // Version is the schema that this program makes. It reads and writes the next one too, so that the database may be
 // migrated while functions of this version still run: each migration adds to what they know and changes none of it.
-const Version = 2
+const Version = 3
 
 // versionTable is Sluice's own, so that a host that uses the same library does not meet it.
 const versionTable = "sluice_schema"

@@ -5,12 +5,14 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
 	"sluice/core/fleet/fleettest"
+	"sluice/providers/postgres"
 	"sluice/providers/postgres/postgrestest"
 )
 
@@ -31,7 +33,7 @@ func TestTheNextSchemaIsReadWrittenAndLeftAsItIs(t *testing.T) {
 	if err != nil || m.Deployment == "" {
 		t.Errorf("recalled %+v, %v", m, err)
 	}
-	migrateRefuses(t, d, "3")
+	migrateRefuses(t, d, strconv.Itoa(postgres.Version+1))
 	var kept string
 	if err := d.Connect(t).QueryRow(t.Context(), "SELECT next_release FROM sluice_state").Scan(&kept); err != nil || kept != "as before" {
 		t.Errorf("the newer column says %q, %v", kept, err)

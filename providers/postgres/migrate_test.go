@@ -126,8 +126,8 @@ func TestASchemaThatDoesNotFitIsRefusedWithWhatToRun(t *testing.T) {
 		sql  string
 		want []string
 	}{
-		"too old": {"DELETE FROM sluice_schema WHERE version_id > 1", []string{"has 1", "needs 2", "`sluice migrate`"}},
-		"too new": {"INSERT INTO sluice_schema (version_id, is_applied) VALUES (4, true)", []string{"has 4", "works on 2 and 3", "upgrade sluice"}},
+		"too old": {"DELETE FROM sluice_schema WHERE version_id > 1", []string{"has 1", "needs 3", "`sluice migrate`"}},
+		"too new": {"INSERT INTO sluice_schema (version_id, is_applied) VALUES (5, true)", []string{"has 5", "works on 3 and 4", "upgrade sluice"}},
 		"of something else": {`DO $$ DECLARE r record; BEGIN FOR r IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
 			EXECUTE format('DROP TABLE %I CASCADE', r.tablename); END LOOP; END $$; CREATE TABLE customers ()`, []string{"no tables of Sluice", "`sluice migrate`"}},
 	} {
@@ -152,7 +152,7 @@ func TestASchemaThatDoesNotFitIsRefusedWithWhatToRun(t *testing.T) {
 				}
 			}
 			if name == "too new" {
-				migrateRefuses(t, d, "4")
+				migrateRefuses(t, d, strconv.Itoa(postgres.Version+2))
 			}
 		})
 	}

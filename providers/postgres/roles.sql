@@ -48,7 +48,7 @@ BEGIN
         GRANT SELECT, INSERT, UPDATE, DELETE ON
             workers, worker_metrics, processing_jobs, job_attempts, sluice_ticks, sluice_snapshots, sluice_lines, sluice_samples,
             sluice_intents, sluice_intent_attempts, sluice_ledger, sluice_sightings, sluice_quotes, sluice_cool_offs, sluice_requests,
-            sluice_overrides, sluice_alerts, sluice_bills, sluice_assignments TO sluice_functions;
+            sluice_overrides, sluice_alerts, sluice_deliveries, sluice_channels, sluice_bills, sluice_assignments TO sluice_functions;
         GRANT SELECT, UPDATE ON sluice_state TO sluice_functions;
         GRANT SELECT ON sluice_schema TO sluice_functions;
     END IF;

@@ -151,7 +151,7 @@ func TestTheFunctionsRoleRunsWholeTicks(t *testing.T) {
 	for what, err := range map[string]error{
 		"begin":  db.Begin(t.Context(), fleet.Claim{Intent: in, Token: "claim"}, fleet.Attempt{Calls: 1, Outcome: fleet.OutcomePending, Launch: &fleet.Launch{Token: "x"}}),
 		"settle": db.Settle(t.Context(), fleet.Claim{Intent: in, Token: "claim"}, fleet.Result{Outcome: fleet.OutcomeDone, State: fleet.IntentDone, Machines: []fleet.Machine{{ID: "m2"}}}),
-		"sent":   db.Sent(t.Context(), "alert"),
+		"sent":   sent(t.Context(), db),
 		"ask":    db.Ask(t.Context(), fleet.Request{Kind: fleet.RequestResume, Who: "ann", Why: "checked"}),
 	} {
 		if err != nil {
@@ -167,6 +167,14 @@ func TestTheFunctionsRoleRunsWholeTicks(t *testing.T) {
 	if got, err := db.Workers(t.Context(), time.Time{}); err != nil || len(got) == 0 {
 		t.Errorf("workers %+v, %v", got, err)
 	}
+}
+
+// sent hands an alert out and marks it, on a channel that answers and on one that does not.
+func sent(ctx context.Context, db *postgres.DB) error {
+	levels := fleet.Levels()
+	_, err := db.Outbox(ctx, []fleet.Channel{{Name: "log", Levels: levels}, {Name: "ops", Levels: levels}}, 5)
+	return errors.Join(err, db.Sent(ctx, fleet.Sending{Key: "alert", Channel: "log", State: fleet.DeliveryDelivered}),
+		db.Sent(ctx, fleet.Sending{Key: "alert", Channel: "ops", State: fleet.DeliveryWaiting}))
 }
 
 // everything commits a plan with at least one row of each kind, and returns an open launch intent.

@@ -107,21 +107,3 @@ func living(machines []fleet.Machine) []fleet.Machine {
 	slices.SortFunc(out, func(a, b fleet.Machine) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }
-
-// Outbox implements fleet.Store.
-func (d *DB) Outbox(ctx context.Context, limit int) ([]fleet.Alert, error) {
-	var out []fleet.Alert
-	b := &pgx.Batch{}
-	list(b, &out, "SELECT key, level, title, facts, at FROM sluice_alerts WHERE sent_at IS NULL ORDER BY at, key LIMIT $1", []any{limit},
-		func(row pgx.Rows, a *fleet.Alert) error {
-			return row.Scan(&a.Key, &a.Level, &a.Title, &a.Facts, at(&a.At))
-		})
-	err := d.batch(ctx, "read outbox", b)
-	return out, err
-}
-
-// Sent implements fleet.Store.
-func (d *DB) Sent(ctx context.Context, key string) error {
-	_, err := d.exec(ctx, "mark alert", "UPDATE sluice_alerts SET sent_at = coalesce(sent_at, sluice_clock()) WHERE key = $1", key)
-	return err
-}

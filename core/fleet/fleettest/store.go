@@ -99,6 +99,7 @@ func Store(t *testing.T, open func(t *testing.T) StoreHarness) {
 		"derived":     derivedCases,
 		"jobs":        jobCases,
 		"books":       bookCases,
+		"outbox":      outboxCases,
 		"history":     historyCases,
 	} {
 		for _, c := range cases() {

@@ -8,60 +8,11 @@ import (
 
 func bookCases() []storeCase {
 	return []storeCase{
-		{"an alert is stored once for its key and delivered until it is sent", alertsOnce},
-		{"the outbox is oldest first and bounded", outboxOrder},
 		{"sightings are those of the last plan", sightings},
 		{"the override stands until it is lifted", override},
 		{"a request waits until it is taken up", requests},
 		{"a newer quote replaces an older one", quotesKept},
 		{"every answer of a bill is kept", bills},
-	}
-}
-
-func (b *bench) outbox(limit int) []fleet.Alert {
-	b.Helper()
-	got, err := b.Store.Outbox(b.ctx, limit)
-	if err != nil {
-		b.Fatalf("outbox: %v", err)
-	}
-	return got
-}
-
-func (b *bench) alert(keys ...string) {
-	b.Helper()
-	b.commit(func(m fleet.Memory, p *fleet.Plan, _ *fleet.Record) {
-		for i, k := range keys {
-			p.Alerts = append(p.Alerts, fleet.Alert{
-				Key: k, Level: fleet.Critical, Title: "the daily limit is reached", Facts: []byte(`{"code":"daily_limit"}`), At: m.Now.Add(time.Duration(i) * time.Millisecond),
-			})
-		}
-	})
-}
-
-func alertsOnce(b *bench) {
-	b.alert("limit")
-	b.alert("limit")
-	got := b.outbox(10)
-	if len(got) != 1 || got[0].Key != "limit" || got[0].Level != fleet.Critical || got[0].Title == "" || len(got[0].Facts) == 0 {
-		b.Fatalf("outbox %s", text(b.T, got))
-	}
-	for range 2 {
-		if err := b.Store.Sent(b.ctx, "limit"); err != nil {
-			b.Errorf("sent: %v", err)
-		}
-	}
-	b.alert("limit")
-	if got := b.outbox(10); len(got) != 0 {
-		b.Errorf("outbox %s after it was sent", text(b.T, got))
-	}
-}
-
-func outboxOrder(b *bench) {
-	b.alert("b", "a")
-	b.alert("c")
-	got := b.outbox(2)
-	if len(got) != 2 || got[0].Key != "b" || got[1].Key != "a" {
-		b.Errorf("outbox %s, want b and a", text(b.T, got))
 	}
 }
 

@@ -102,7 +102,7 @@ func skippedWritesNothing(b *bench) {
 		r.Config = &fleet.Object{Bytes: []byte("{}"), Modified: m.Now}
 	})
 	m := b.recall()
-	alerts, err := b.Store.Outbox(b.ctx, 10)
+	alerts, err := b.Store.Outbox(b.ctx, everywhere(), 10)
 	if err != nil || len(m.Intents)+len(m.LastDue)+len(alerts) != 0 || m.LastGood != nil {
 		b.Errorf("something was written: %s, %v, %v", text(b.T, m), alerts, err)
 	}
@@ -146,7 +146,7 @@ func allOrNothing(b *bench) {
 		p.Intents = []fleet.Intent{launch("first", 1, m.Now), ending("end-1", worker, m.Now), ending("end-2", worker, m.Now)}
 		p.Alerts = []fleet.Alert{{Key: "half", Level: fleet.Info, Title: "x", At: m.Now}}
 	})
-	alerts, _ := b.Store.Outbox(b.ctx, 10)
+	alerts, _ := b.Store.Outbox(b.ctx, everywhere(), 10)
 	if m := b.recall(); err == nil || len(m.Intents)+len(alerts) != 0 {
 		b.Errorf("half a plan was written (%v): %s %v", err, text(b.T, m.Intents), alerts)
 	}
