@@ -145,7 +145,7 @@ func TestExitCodesTellUsageFromFailure(t *testing.T) {
 		{"validate nowhere.json", 1, "no such file"},
 		{"decide", 2, "missing --snapshot"},
 		{"decide extra", 2, "got 1 argument"},
-		{"explain", 2, "TICK|now"},
+		{"explain", 2, "TICK|WORKER|QUEUE|now"},
 		{"decisions --since yesterday", 2, "90m, 24h or 7d"},
 		{"decisions --since -1d", 2, "90m, 24h or 7d"},
 		{"drain w-1", 2, "missing --reason"},

@@ -23,6 +23,9 @@ func terminalWidth(out *os.File, columns string) int {
 	return 0
 }
 
+// isTerminal says that a person looks on.
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
 // say writes text for people, wrapped to the terminal.
 func (a *app) say(format string, args ...any) error {
 	text := strings.TrimRight(fmt.Sprintf(format, args...), "\n")

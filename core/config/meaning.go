@@ -213,6 +213,9 @@ func doubts(c fleet.Config) []string {
 	for _, provider := range sortedKeys(unpriced) {
 		out = append(out, fmt.Sprintf("cloud_providers.%s: no price is known of %s; an unknown price is not free, so nothing of it is launched until the provider quotes one", provider, join(unpriced[provider])))
 	}
+	if bound, _ := Unattended(c); bound > c.Limits.Daily {
+		out = append(out, fmt.Sprintf("limits: were the scheduler and the database gone at once, machines could cost up to %s %s until their lifetime ends them, which is more than the daily limit of %s; workers.max_lifetime_hours or lower maxima bound it", bound, c.Currency, c.Limits.Daily))
+	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
@@ -222,4 +225,17 @@ func count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Unattended is an upper bound of what would still be spent were the scheduler and the database gone at once: every
+// machine at its maximum until its lifetime ends it. What has no known price is not in it, and neither is what goes on
+// costing on a provider whose machines, once they have shut themselves down, are billed until somebody deletes them.
+func Unattended(c fleet.Config) (bound fleet.Money, unbounded []string) {
+	hourly, _ := WorstHour(c)
+	for _, p := range c.Providers {
+		if p.Name == "ionos" && p.MaxInstances > 0 {
+			unbounded = append(unbounded, p.Name)
+		}
+	}
+	return hourly.For(c.Workers.MaxLifetime.Duration()), unbounded
 }

@@ -1,6 +1,9 @@
 package fleet
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Secret reads a secret from where it is kept, anew each time, so that a rotated one is found.
 type Secret func(ctx context.Context) (string, error)
@@ -11,7 +14,23 @@ type Database interface {
 	Queues
 	History
 	Requests
+	// Health looks at the server and at what this role may do on it; it needs no tables. Repeats are harmless.
+	Health(ctx context.Context) (DatabaseHealth, error)
 	Close()
+}
+
+// DatabaseHealth is what the doctor asks of a database.
+type DatabaseHealth struct {
+	Server         string    // version
+	ServerNumber   int       // such as 150008
+	Role           string    // whom the server takes this program for
+	Superuser      bool      //
+	Clock          time.Time // the server's own
+	Pooled         bool      // a pooler stands in between
+	Connections    int       // of all clients, now
+	MaxConnections int       //
+	Forbidden      []string  // tables of Sluice that this role may not read and write
+	LockHeld       Seconds   // how long a transaction has held the single writer's lock
 }
 
 // Link is a provider as a program is built with it: how to open what it has; nil for what it has not.

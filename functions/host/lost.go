@@ -64,5 +64,10 @@ func (l lost) Deliveries(context.Context, time.Time) ([]fleet.DeliveryRecord, er
 // Ask implements fleet.Requests.
 func (l lost) Ask(context.Context, fleet.Request) error { return l.err }
 
+// Health implements fleet.Database.
+func (l lost) Health(context.Context) (fleet.DatabaseHealth, error) {
+	return fleet.DatabaseHealth{}, l.err
+}
+
 // Close implements fleet.Database.
 func (lost) Close() {}
