@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -117,4 +118,27 @@ func otherwise(stored []byte, now fleet.Plan) string {
 
 func poolFigures(p fleet.PoolPlan) string {
 	return fmt.Sprintf("want %d of %d: launch %d, resume %d, un-drain %d, drain %d", p.Want, p.Have, p.Launch, len(p.Resume), len(p.Undrain), len(p.Drain))
+}
+
+// explainQuiet tells a tick that kept no snapshot: its lines are all that is known of it.
+func (a *app) explainQuiet(ctx context.Context, db fleet.Database, tick string) error {
+	lines, err := db.Lines(ctx, fleet.LineFilter{Tick: tick})
+	if err != nil {
+		return err
+	}
+	if len(lines) == 0 {
+		return errors.New("explain tick " + tick + ": it is known, and nothing is kept of it any more")
+	}
+	if a.asJSON {
+		return a.writeJSON(struct {
+			Tick  string             `json:"tick"`
+			Lines []fleet.LineRecord `json:"lines"`
+		}{tick, lines})
+	}
+	var b strings.Builder
+	_, _ = fmt.Fprintf(&b, "Tick %s of %s UTC changed nothing, so what it saw was not kept. It said:", tick, lines[0].At.UTC().Format(time.DateTime))
+	for _, l := range lines {
+		_, _ = fmt.Fprintf(&b, "\n  %s", l.Message)
+	}
+	return a.say("%s", b.String())
 }
