@@ -28,6 +28,7 @@ type site struct {
 	feed      *feed
 	ticks     *ticks
 	controls  map[string]Control
+	ended     <-chan struct{} // closed when the server is asked to end
 	writeTime time.Duration
 }
 
@@ -80,6 +81,9 @@ func (s *site) events(w http.ResponseWriter, r *http.Request) {
 	_ = stream.Flush() // a visitor that is gone is noticed below
 	for seen := 0; ; {
 		select {
+		case <-s.ended:
+			_ = write(w, stream, "event: end\ndata:\n\n", s.writeTime) // a visitor that does not hear it finds out
+			return
 		case <-r.Context().Done():
 			return
 		case <-wake:
@@ -100,13 +104,15 @@ func send(w io.Writer, stream *http.ResponseController, e envelope, limit time.D
 	if err != nil {
 		return err
 	}
+	return write(w, stream, "data: "+string(b)+"\n\n", limit)
+}
+
+func write(w io.Writer, stream *http.ResponseController, event string, limit time.Duration) error {
 	if err := stream.SetWriteDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
-	for _, part := range [][]byte{[]byte("data: "), b, []byte("\n\n")} {
-		if _, err := w.Write(part); err != nil {
-			return err
-		}
+	if _, err := io.WriteString(w, event); err != nil {
+		return err
 	}
 	return stream.Flush()
 }

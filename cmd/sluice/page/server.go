@@ -32,7 +32,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	host, _, _ := net.SplitHostPort(o.Listen) // complete has seen that it is one
 	ctx, end := context.WithCancel(ctx)
 	feed := newFeed(o)
-	site := &site{feed: feed, ticks: &ticks{source: o.Source, told: map[string]*toldTick{}}, controls: byID(o.Controls), writeTime: writeTime}
+	site := &site{feed: feed, ticks: &ticks{source: o.Source, told: map[string]*toldTick{}}, controls: byID(o.Controls), ended: ctx.Done(), writeTime: writeTime}
 	s := &Server{url: "http://" + shown(l.Addr()) + "/", end: end, done: make(chan struct{})}
 	s.http = &http.Server{
 		Handler:           guard{token: o.Token, local: loopback(host), next: site.routes()},
@@ -42,8 +42,17 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
 	go s.serve(l, func() { feed.run(ctx) })
-	context.AfterFunc(ctx, func() { _ = s.http.Close() }) // streams never end by themselves
+	context.AfterFunc(ctx, s.goodbye)
 	return s, nil
+}
+
+// goodbye lets streams say that they end, for a moment.
+func (s *Server) goodbye() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if s.http.Shutdown(ctx) != nil {
+		_ = s.http.Close()
+	}
 }
 
 // serve is done when nothing of the page runs any more, the reader included.

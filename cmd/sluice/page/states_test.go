@@ -286,15 +286,23 @@ func TestAStreamThatEndsIsOpenedAnew(t *testing.T) {
 	i := newInstall(t)
 	i.vps(1)
 	i.hour()
-	first := i.serve()
-	tb := newBrowser(t).open(first.URL(), desk())
+	s := i.serve()
+	here := func(o *Options) { o.Listen = strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/") }
+	tb := newBrowser(t).open(s.URL(), desk())
 	tb.reads("1 worker lives")
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_ = s.http.Close() // without a word
 	tb.reads("The page's server does not answer")
 	tb.picture("server lost")
-	i.serve(func(o *Options) { o.Listen = strings.TrimSuffix(strings.TrimPrefix(first.URL(), "http://"), "/") })
+	_ = s.Wait()
+	s = i.serve(here)
 	tb.reads("Live")
 	tb.until("!document.body.innerText.includes('does not answer')")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tb.reads("This page has ended")
+	tb.picture("ended")
+	i.serve(here)
+	tb.reads("Live")
+	tb.until("!document.body.innerText.includes('has ended')")
 }

@@ -18,12 +18,19 @@ let age = 0; // of it, in seconds, when the last event came
 let heardAt = performance.now(); // of the last event
 let first = true;
 let nextTry = 0;
+let ended = false; // the server has said that it ends
 
 function open() {
   stream?.close();
   nextTry = performance.now() + patience;
   stream = new EventSource('api/events');
   stream.onmessage = (e) => take(JSON.parse(e.data));
+  stream.addEventListener('end', () => {
+    ended = true;
+    stream.close();
+    nextTry = performance.now() + again; // it may be started again
+    beat();
+  });
   stream.onerror = () => {
     stream.close();
     nextTry = performance.now() + again;
@@ -31,6 +38,7 @@ function open() {
 }
 
 function take(e) {
+  ended = false;
   heardAt = performance.now();
   nextTry = heardAt + Math.max(patience, 4000 * e.every_seconds);
   trouble = e.trouble;
@@ -64,18 +72,19 @@ function paint() {
 // beat is done every second: ages count on, and a silent stream is opened anew.
 function beat() {
   const quiet = (performance.now() - heardAt) / 1000;
-  const silent = quiet > 6 ? quiet : 0;
-  const old = Boolean(trouble || silent);
+  const silent = quiet > 6 && !ended ? quiet : 0;
+  const old = Boolean(trouble || silent || ended);
   document.body.dataset.old = old ? 'yes' : 'no';
   refresh();
   const t = trouble && { ...trouble, for_seconds: trouble.for_seconds + quiet };
-  showBanners(state, t, silent);
+  showBanners(state, t, silent, ended);
   setText($('pulse'), pulse(old, quiet));
-  $('pulse').dataset.level = old ? 'over' : 'fine';
+  $('pulse').dataset.level = old && !ended ? 'over' : 'fine';
   if (performance.now() > nextTry) open();
 }
 
 function pulse(old, quiet) {
+  if (ended) return 'Ended';
   if (!read) return old ? 'Nothing was read yet' : 'Connecting …';
   return old ? `Last known state, ${span(age + quiet)} old` : `Live · ${moment(now()).slice(11)}`;
 }

@@ -2,8 +2,9 @@
 import { $, el, keep, setText, withCode } from './dom.js';
 import { clock, moment, span } from './words.js';
 
-export function showBanners(s, trouble, silent) {
+export function showBanners(s, trouble, silent, ended) {
   const all = [];
+  if (ended) all.push({ id: 'ended', level: 'near', title: 'This page has ended', text: 'The program that served it has come to its end. Below is how things were then; the page goes on by itself when the program is started again.' });
   if (silent) all.push({ id: 'silent', level: 'over', title: "The page's server does not answer", since: `Silent for ${span(silent)}. `, text: `The page comes back by itself when the server does; if it was ended, start it again.` });
   if (trouble) {
     all.push({ id: 'trouble', level: 'over', title: trouble.title, since: `Since ${clock(trouble.since)}, for ${span(trouble.for_seconds)}. `, text: trouble.advice });
