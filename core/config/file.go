@@ -501,10 +501,12 @@ type Billing struct {
 
 // Alerts says where alerts go; without channels they are logged.
 type Alerts struct {
-	// Channels by name.
-	Channels map[string]Channel `json:"channels,omitempty" jsonschema_extras:"x-not-honoured=true"`
+	// Channels by name. The channel `log`, the function's own log, is there without being listed.
+	Channels map[string]Channel `json:"channels,omitempty"`
 	// Names of channels for each level.
-	Levels Levels `json:"levels" jsonschema_extras:"x-not-honoured=true"`
+	Levels Levels `json:"levels"`
+	// Where people look: the address of the page, which messages link to.
+	PageURL string `json:"page_url,omitempty"`
 	// An alert that stands is repeated after this time.
 	RepeatMinutes int `json:"repeat_minutes" jsonschema:"minimum=1,maximum=43200,default=60" jsonschema_extras:"x-not-honoured=true"`
 }
@@ -514,15 +516,15 @@ type Channel struct {
 	Kind string `json:"kind" jsonschema:"required,enum=sns,enum=webhook,enum=log"`
 	// Of an sns channel.
 	TopicARN string `json:"topic_arn,omitempty"`
-	// Of a webhook channel.
+	// Of a webhook channel: where it leads. The address is https, or http on the same machine.
 	URL *Reference `json:"url,omitempty" jsonschema:"nullable"`
 	// Key that a webhook's messages are signed with.
 	Secret *Reference `json:"secret,omitempty" jsonschema:"nullable"`
-	// How a webhook's messages look.
+	// How a webhook's messages look: `json` for programs of your own, `slack` for an incoming webhook there, `console` for a notification with title, body, level and link.
 	Format string `json:"format" jsonschema:"enum=json,enum=slack,enum=console,default=json"`
 }
 
-// Levels are the channels of each level.
+// Levels are the channels of each level. A level that is left out goes to the log, and an empty list is nowhere.
 type Levels struct {
 	Info     []string `json:"info,omitempty"`
 	Warning  []string `json:"warning,omitempty"`

@@ -17,6 +17,11 @@ func notHonoured(root *node, s *shape, f File) []string {
 			h.paths = append(h.paths, path{"queues", name, "source", "kind"}.String())
 		}
 	}
+	for _, name := range sortedKeys(f.Alerts.Channels) {
+		if f.Alerts.Channels[name].Kind == string(fleet.ChannelSNS) {
+			h.paths = append(h.paths, path{"alerts", "channels", name, "kind"}.String())
+		}
+	}
 	slices.Sort(h.paths)
 	return slices.Compact(h.paths)
 }

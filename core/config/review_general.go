@@ -98,27 +98,3 @@ func (r *review) workers() {
 		r.fail(p.key("boot_timeout_seconds"), "%d is not below max_lifetime_hours %d, so a machine could end before it works", w.BootTimeoutSeconds, w.MaxLifetimeHours)
 	}
 }
-
-func (r *review) alerts() {
-	a := r.f.Alerts
-	for name, c := range a.Channels {
-		r.channel(path{"alerts", "channels", name}, c)
-	}
-	known := sortedKeys(a.Channels)
-	for level, names := range map[string][]string{"info": a.Levels.Info, "warning": a.Levels.Warning, "critical": a.Levels.Critical} {
-		for i, n := range names {
-			if !slices.Contains(known, n) && r.sound(path{"alerts", "channels", n}) {
-				r.unknown(path{"alerts", "levels", level}.index(i), "channel", n, known)
-			}
-		}
-	}
-}
-
-func (r *review) channel(p path, c Channel) {
-	if c.Kind == "sns" && c.TopicARN == "" {
-		r.fail(p.key("topic_arn"), "missing; a channel of kind sns needs it")
-	}
-	if c.Kind == "webhook" && c.URL == nil {
-		r.fail(p.key("url"), "missing; a channel of kind webhook needs it")
-	}
-}
