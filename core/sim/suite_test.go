@@ -153,3 +153,23 @@ func computeHarness(traits fleet.Traits) fleettest.Harness {
 		BreakList: func() { w.Break(sim.Fault{Op: sim.OpList, Times: 1, Verdict: sim.Fail(fleet.ErrUnavailable)}) },
 	}
 }
+
+func TestAlerter(t *testing.T) {
+	t.Parallel()
+	fleettest.Alerter(t, func(*testing.T) fleettest.AlerterHarness {
+		w := sim.New(1, newClock().now)
+		answer := func(err error) func() {
+			return func() { w.Break(sim.Fault{Op: sim.OpSend, Verdict: sim.Fail(err)}) }
+		}
+		return fleettest.AlerterHarness{
+			Alerter: w.Process("suite").Alerters()[fleet.ChannelWebhook](fleet.Channel{}),
+			Refuse:  answer(fleet.ErrDenied), Fail: answer(fleet.ErrUnavailable),
+			Got: func() (out []string) {
+				for _, a := range w.Inbox() {
+					out = append(out, a.Title)
+				}
+				return out
+			},
+		}
+	})
+}

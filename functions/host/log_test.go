@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"sluice/core/fleet"
+	"sluice/core/fleet/fleettest"
 	"sluice/core/tick"
 )
 
@@ -110,4 +112,12 @@ func TestAnAlertThatDidNotGetThroughIsALine(t *testing.T) {
 			t.Errorf("a refused one is told whole: %s is %v, want %v", key, got[1][key], want)
 		}
 	}
+}
+
+func TestTheLogIsAChannel(t *testing.T) {
+	t.Parallel()
+	fleettest.Alerter(t, func(*testing.T) fleettest.AlerterHarness {
+		var b bytes.Buffer
+		return fleettest.AlerterHarness{Alerter: NewLog(&b).Alerter(), Got: func() []string { return slices.Collect(strings.Lines(b.String())) }}
+	})
 }

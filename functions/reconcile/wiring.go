@@ -6,9 +6,10 @@ import (
 	"sluice/providers/local"
 	"sluice/providers/postgres"
 	"sluice/providers/redis"
+	"sluice/providers/webhook"
 )
 
 // links are the providers that this program carries.
 func links() []fleet.Link {
-	return []fleet.Link{file.Link(), postgres.Link(), redis.Link(), local.Link()}
+	return []fleet.Link{file.Link(), postgres.Link(), redis.Link(), local.Link(), webhook.Link()}
 }
