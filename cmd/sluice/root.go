@@ -109,7 +109,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCommand(), a.validateCommand(), a.decideCommand(), a.planCommand(), a.tickCommand(), a.explainCommand(),
 		a.statusCommand(), a.doctorCommand(), a.decisionsCommand(), a.workersCommand(), a.drainCommand(), a.rollCommand(), a.adoptCommand(), a.resumeCommand(),
-		a.configCommand(), a.migrateCommand(), a.pageCommand(), a.versionCommand(), a.thumbnailCommand(),
+		a.configCommand(), a.migrateCommand(), a.alertsCommand(), a.pageCommand(), a.versionCommand(), a.thumbnailCommand(),
 	}
 }
 

@@ -1,11 +1,6 @@
 package host
 
-import (
-	"context"
-	"fmt"
-
-	"sluice/core/fleet"
-)
+import "sluice/core/fleet"
 
 // alerters open channels: the host's own log, and what providers bring along.
 func (r refs) alerters() map[fleet.ChannelKind]func(fleet.Channel) fleet.Alerter {
@@ -24,17 +19,4 @@ func (r refs) alerters() map[fleet.ChannelKind]func(fleet.Channel) fleet.Alerter
 // Alerters open the channels of a config, for who tries them out.
 func Alerters(o Options, links ...fleet.Link) map[fleet.ChannelKind]func(fleet.Channel) fleet.Alerter {
 	return newRefs(o, links).alerters()
-}
-
-// CurrentConfig reads the config as it is now.
-func CurrentConfig(ctx context.Context, o Options, links ...fleet.Link) (fleet.Config, error) {
-	r := newRefs(o, links)
-	if r.objects == nil {
-		return fleet.Config{}, fmt.Errorf("read config: no path is known; name one with --config or %s", EnvConfig)
-	}
-	object, err := r.objects.Get(ctx, "")
-	if err != nil {
-		return fleet.Config{}, fmt.Errorf("read config: %w", err)
-	}
-	return r.parse(object.Name, object.Bytes)
 }
