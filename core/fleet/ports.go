@@ -108,7 +108,7 @@ type Store interface {
 	// is lost (ErrClaimLost is still returned). Repeats are harmless.
 	Settle(ctx context.Context, claim Claim, r Result) error
 	// Outbox hands new alerts over to the channels that take their level, closes what waits for a channel that is not
-	// among them, and returns what is due, at most limit of each channel: critical ones first, then those tried least,
+	// among them, and returns what is due, at most limit of each channel: the loudest first, then those tried least,
 	// then the oldest. Nobody else gets the same within half a minute.
 	Outbox(ctx context.Context, channels []Channel, limit int) ([]Delivery, error)
 	// Sent stores how an attempt ended. What has ended stays as it is.

@@ -11,7 +11,7 @@ func outboxCases() []storeCase {
 	return []storeCase{
 		{"an alert is stored once for its key and due on each channel until that one has it", alertsOnce},
 		{"an alert goes to the channels of its level", routed},
-		{"critical ones come first, then those tried least, then the oldest, so many of each channel", outboxOrder},
+		{"the loudest come first, then those tried least, then the oldest, so many of each channel", outboxOrder},
 		{"what was handed out is nobody else's for half a minute, and then due again", outboxClaims},
 		{"a channel that fails is held, and no other", held},
 		{"twenty alerts that one channel refuses hold nothing up", refusedOnes},
