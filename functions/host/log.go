@@ -61,16 +61,14 @@ func (l Log) Write(ctx context.Context, t Tick) {
 
 // unsent says that an alert did not get through, and all of it where it will not be tried again.
 func (l Log) unsent(ctx context.Context, u tick.Unsent) {
-	attrs := []slog.Attr{
-		slog.String("event", "alert_"+string(u.State)), slog.String("channel", u.Channel), slog.String("key", u.Key),
-		slog.Time("at", u.At.UTC()), slog.String("error", u.Answer),
-	}
-	attrs = appendSet(attrs, "install", u.Install)
+	event, level, message, facts := "alert_waiting", slog.LevelWarn, "Alert waits for channel "+u.Channel+": "+u.Title, []slog.Attr(nil)
 	if u.State == fleet.DeliveryRefused {
-		l.logger.LogAttrs(ctx, Level(u.Level), u.Title, append(attrs, factAttrs(u.Facts)...)...)
-		return
+		event, level, message, facts = "alert_refused", Level(u.Level), u.Title, factAttrs(u.Facts)
 	}
-	l.logger.LogAttrs(ctx, slog.LevelWarn, "Alert waits for channel "+u.Channel+": "+u.Title, attrs...)
+	attrs := []slog.Attr{
+		slog.String("event", event), slog.String("channel", u.Channel), slog.String("key", u.Key), slog.Time("at", u.At.UTC()), slog.String("error", u.Answer),
+	}
+	l.logger.LogAttrs(ctx, level, message, append(appendSet(attrs, "install", u.Install), facts...)...)
 }
 
 func (l Log) write(ctx context.Context, t Tick, line fleet.Line) {
