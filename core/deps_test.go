@@ -87,7 +87,7 @@ func standard(p string) bool {
 
 func own(p string) bool {
 	first, _, _ := strings.Cut(p, "/")
-	return slices.Contains([]string{"core", "providers", "functions", "cmd", "scripts", "infra"}, first)
+	return slices.Contains([]string{"core", "providers", "functions", "cmd", "scripts", "docs", "infra"}, first)
 }
 
 func TestPackagesOfCoreImportOnlyWhatTheyMay(t *testing.T) {

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"sluice/scripts/services"
 )
 
 // The picture is this large; a reader of a document sees it at about two thirds.
@@ -34,16 +35,16 @@ func photograph(ctx context.Context, busy <-chan string, path string) error {
 }
 
 func screenshot(ctx context.Context, url string) (png []byte, err error) {
-	path, err := exec.LookPath("chromium")
+	path, env, err := services.Bring(ctx, os.Stderr, "chromium", "/usr/lib/chromium", "chromium")
 	if err != nil {
-		return nil, fmt.Errorf("find chromium: %w; `apt-get install chromium` brings it", err)
+		return nil, err
 	}
 	profile, err := os.MkdirTemp("", "sluice-browser-")
 	if err != nil {
 		return nil, fmt.Errorf("make folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(profile)) }()
-	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(browserTime)}
+	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.Env(env...), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(browserTime)}
 	for _, flag := range []string{"headless", "no-sandbox", "disable-gpu", "no-first-run", "disable-background-networking", "hide-scrollbars", "disable-dev-shm-usage"} {
 		options = append(options, chromedp.Flag(flag, true))
 	}

@@ -1,7 +1,11 @@
 package page
 
 import (
+	"context"
+	"io"
+	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -288,13 +292,13 @@ func TestAStreamThatEndsIsOpenedAnew(t *testing.T) {
 	i.hour()
 	s := i.serve()
 	here := func(o *Options) { o.Listen = strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/") }
-	tb := newBrowser(t).open(s.URL(), desk())
+	w := newWire(t, strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/"))
+	tb := newBrowser(t).open("http://"+w.Addr().String()+"/", desk())
 	tb.reads("1 worker lives")
-	_ = s.http.Close() // without a word
+	w.cut(true)
 	tb.reads("The page's server does not answer")
 	tb.picture("server lost")
-	_ = s.Wait()
-	s = i.serve(here)
+	w.cut(false)
 	tb.reads("Live")
 	tb.until("!document.body.innerText.includes('does not answer')")
 	if err := s.Close(); err != nil {
@@ -305,4 +309,65 @@ func TestAStreamThatEndsIsOpenedAnew(t *testing.T) {
 	i.serve(here)
 	tb.reads("Live")
 	tb.until("!document.body.innerText.includes('has ended')")
+}
+
+// wire is a way to a server that can be cut.
+type wire struct {
+	net.Listener
+	mu   sync.Mutex
+	dead bool
+	open []net.Conn
+}
+
+func newWire(t *testing.T, to string) *wire {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{Listener: l}
+	t.Cleanup(func() { _ = l.Close(); w.cut(true) })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := (&net.Dialer{}).DialContext(context.WithoutCancel(t.Context()), "tcp", to)
+			if err != nil {
+				_ = c.Close()
+				continue
+			}
+			w.join(c, server)
+		}
+	}()
+	return w
+}
+
+// join carries bytes both ways until either side or the wire is gone.
+func (w *wire) join(a, b net.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dead {
+		_, _ = a.Close(), b.Close()
+		return
+	}
+	w.open = append(w.open, a, b)
+	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
+		go func() {
+			_, _ = io.Copy(way[0], way[1])
+			_, _ = way[0].Close(), way[1].Close()
+		}()
+	}
+}
+
+// cut hangs up on everybody, or lets new ones through again.
+func (w *wire) cut(dead bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead = dead
+	for _, c := range w.open {
+		_ = c.Close()
+	}
+	w.open = nil
 }
