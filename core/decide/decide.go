@@ -45,13 +45,15 @@ type decision struct {
 	now      time.Time
 	plan     fleet.Plan
 	books    spend.Books
-	workers  []*worker          // sorted by id
-	byID     map[string]*worker // the same
-	vps      []*worker          // those that are not ours to start, and are heard of
-	intents  []*intent          // sorted by id
-	launches map[string]*intent // those of them that launch, by id
-	pools    []*pool            // in order of urgency
-	poolBy   map[string]*pool   // the same
+	rates    map[string]fleet.Money // by pool; see running
+	spent    map[string]fleet.Money // by pool; see spentToday
+	workers  []*worker              // sorted by id
+	byID     map[string]*worker     // the same
+	vps      []*worker              // those that are not ours to start, and are heard of
+	intents  []*intent              // sorted by id
+	launches map[string]*intent     // those of them that launch, by id
+	pools    []*pool                // in order of urgency
+	poolBy   map[string]*pool       // the same
 	queues   map[string]fleet.QueueState
 	lists    map[fleet.Place]fleet.Listing
 	orphan   []fleet.Sighting // those that remain

@@ -82,7 +82,7 @@ func (d *decision) resume(f *fold, n int) int {
 	done := 0
 	for _, w := range first(d.resumable(f), n) {
 		if k, why := d.books.Afford(1, w.Price-w.Idle, 0); k == 0 {
-			f.step(f.want-(n-done), why)
+			f.step(f.want-(n-done), d.heldBy(why))
 			return n // nothing else is cheaper
 		}
 		d.books.Reserve(1, w.Price-w.Idle, 0)
@@ -109,7 +109,7 @@ func (d *decision) launch(f *fold, n int) {
 	for left := n; left > 0; {
 		open, why := d.affordable(f, offers)
 		if len(open) == 0 {
-			f.step(f.want-left, why)
+			f.step(f.want-left, d.heldBy(why))
 			return
 		}
 		left -= d.ask(f, min(left, d.batch(open)), left, open)

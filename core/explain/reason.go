@@ -134,12 +134,20 @@ func (w words) spendLimit(r fleet.Reason) string {
 	switch r := r.(type) {
 	case fleet.LimitHourly:
 		return fmt.Sprintf("hourly limit %s, running %s, %snext machine %s, over by %s",
-			w.money(r.Limit), amount(r.Running), w.reserved(r.Reserved), amount(r.Next), amount(r.Over))
+			w.money(r.Limit), amount(r.Running), w.reserved(r.Reserved), amount(r.Next), amount(r.Over)) + holders("held by", r.HeldBy)
 	case fleet.LimitDaily:
 		return fmt.Sprintf("daily limit %s, accrued %s, still to come %s, next machine %s, over by %s",
-			w.money(r.Limit), amount(r.Accrued), amount(r.Tail), amount(r.Next), amount(r.Over))
+			w.money(r.Limit), amount(r.Accrued), amount(r.Tail), amount(r.Next), amount(r.Over)) + holders("spent by", r.HeldBy)
 	}
 	return ""
+}
+
+// holders names pools; who reads it knows whose machines to look at.
+func holders(how string, pools []string) string {
+	if len(pools) == 0 {
+		return ""
+	}
+	return ", " + how + " " + strings.Join(pools, ", ")
 }
 
 func (words) reserved(m fleet.Money) string {

@@ -134,6 +134,8 @@ type (
 		Next     Money `json:"next"`
 		Limit    Money `json:"limit"`
 		Over     Money `json:"over"`
+		// HeldBy are the pools that the run rate is of, the dearest first, a few of them.
+		HeldBy []string `json:"held_by,omitempty"`
 	}
 	// LimitDaily: the day could end above the daily limit.
 	LimitDaily struct {
@@ -142,6 +144,8 @@ type (
 		Next    Money `json:"next"`
 		Limit   Money `json:"limit"`
 		Over    Money `json:"over"`
+		// HeldBy are the pools that have spent it, the dearest first, a few of them.
+		HeldBy []string `json:"held_by,omitempty"`
 	}
 	// LimitBreaker: machines of this pool keep failing to boot.
 	LimitBreaker struct {
