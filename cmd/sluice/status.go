@@ -205,7 +205,7 @@ func (s *standing) wants(m fleet.Memory) {
 		s.want("the cloud is off since %s: %s. `sluice resume-cloud --reason TEXT` lifts that", s.Override.At.UTC().Format(time.DateTime), s.Override.Why)
 	}
 	if s.Alerts > 0 {
-		s.want("alerts not delivered yet: %d", s.Alerts)
+		s.want("alerts not delivered yet: %d; `sluice alerts --waiting` tells why", s.Alerts)
 	}
 	for _, q := range s.Queues {
 		if q.Unknown != "" {
