@@ -75,7 +75,7 @@ func (e *examination) checkDatabase(ctx context.Context) {
 	}
 	switch {
 	case len(h.Forbidden) > 0:
-		e.find("role", broken, "GRANT sluice_scheduler TO "+h.Role, "%s may not read and write %s", h.Role, strings.Join(h.Forbidden, ", "))
+		e.find("role", broken, "GRANT sluice_functions TO "+h.Role, "%s lacks rights on %s", h.Role, strings.Join(h.Forbidden, ", "))
 	case h.Superuser:
 		e.find("role", doubtful, "make a role of its own for the scheduler", "%s is a superuser, which is more than a scheduler needs", h.Role)
 	default:
@@ -88,6 +88,9 @@ func (e *examination) checkDatabase(ctx context.Context) {
 		e.find("clock", doubtful, "have both set their clocks by NTP", "the database's clock is %s from this machine's", off.Round(time.Second))
 	default:
 		e.find("clock", healthy, "", "the database's clock agrees with this machine's")
+	}
+	if h.LockHidden {
+		e.find("lock", unchecked, "GRANT pg_read_all_stats TO "+h.Role, "another role holds the single writer's lock, and since when is not shown to %s", h.Role)
 	}
 	if h.LockHeld > lockDoubt {
 		e.find("lock", doubtful, "SELECT * FROM pg_stat_activity ORDER BY xact_start", "a transaction has held the single writer's lock for %s", h.LockHeld.Duration())
@@ -238,7 +241,10 @@ func (e *examination) checkAlerts(ctx context.Context) {
 		return // said already
 	}
 	waiting, err := e.db.Deliveries(ctx, e.memory.Now) // newest first
-	if n := len(waiting); err == nil && n > 0 {
+	if err != nil {
+		e.find("alerts", unchecked, "", "not checked: %s", oneLine(err))
+	}
+	if n := len(waiting); n > 0 {
 		oldest := waiting[n-1]
 		e.find("alerts", doubtful, "look at what the channel answered, and at its address", "%d wait to be delivered, the oldest for %s to %s%s",
 			n, ago(e.memory.Now, oldest.At), oldest.Channel, tail(oldest.Answer))

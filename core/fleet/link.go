@@ -27,10 +27,11 @@ type DatabaseHealth struct {
 	Superuser      bool      //
 	Clock          time.Time // the server's own
 	Pooled         bool      // a pooler stands in between
-	Connections    int       // of all clients, now
+	Connections    int       // to all databases, now
 	MaxConnections int       //
-	Forbidden      []string  // tables of Sluice that this role may not read and write
+	Forbidden      []string  // tables of Sluice on which this role lacks a right that the functions need
 	LockHeld       Seconds   // how long a transaction has held the single writer's lock
+	LockHidden     bool      // another role holds it, and since when is not shown
 }
 
 // Link is a provider as a program is built with it: how to open what it has; nil for what it has not.
