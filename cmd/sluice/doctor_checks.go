@@ -276,6 +276,10 @@ func (e *examination) checkBill(context.Context) {
 	}
 	c := *e.config
 	hourly, unpriced := config.WorstHour(c)
+	if hourly == 0 && unpriced > 0 { // unknown is not zero
+		e.find("bill", unchecked, "give prices in the config", "what could be spent at worst is not known: none of its %d offers has a known price", unpriced)
+		return
+	}
 	alone, unbounded := config.Unattended(c)
 	e.find("bill", healthy, "", "at most %s %s an hour and %s a day while ticks run: the limits hold (all machines at their maximum would be %s an hour)",
 		min(hourly, c.Limits.Hourly), c.Currency, min(hourly.For(24*time.Hour), c.Limits.Daily), hourly)

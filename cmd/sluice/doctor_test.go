@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sluice/core/fleet"
 )
 
 // examined is what the doctor found, by check; the worst state of each.
@@ -129,6 +131,19 @@ func TestTheDoctorChecksWhatItCanWithoutADatabaseOrAConfig(t *testing.T) {
 	found = examined(t, r)
 	if r.code != exitFailed || found["config"].State != broken || !strings.Contains(found["config"].Finding, "moed") || found["database"].State != healthy || found["queues"].State != unchecked {
 		t.Errorf("with a broken config: %d, %+v", r.code, found)
+	}
+}
+
+func TestTheDoctorTakesAnUnknownPriceForNoBillOfZero(t *testing.T) {
+	t.Parallel()
+	place := fleet.Place{Provider: "aws", Scope: "eu-1"}
+	e := &examination{config: &fleet.Config{
+		Providers: []fleet.Provider{{Name: "aws", Scope: "eu-1", MaxInstances: 3}},
+		Pools:     []fleet.Pool{{Name: "ocr", Enabled: true, MaxWorkers: 3, Offers: []fleet.Offer{{Place: place, Type: "new"}}}},
+	}}
+	e.checkBill(t.Context())
+	if len(e.findings) != 1 || e.findings[0].State != unchecked || !strings.Contains(e.findings[0].Finding, "none of its 1 offers has a known price") {
+		t.Errorf("the bill is %+v", e.findings)
 	}
 }
 
