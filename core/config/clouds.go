@@ -75,10 +75,16 @@ func (i *IONOS) cloud() *cloud {
 		if t.PricePerHour != "" {
 			prices[name] = t.PricePerHour
 		}
+		if t.SuspendedPricePerHour != "" {
+			prices[name+suspendedKey] = t.SuspendedPricePerHour
+		}
 	}
 	return &cloud{name: "ionos", enabled: i.Enabled, scope: i.DatacenterID, currency: i.Currency, most: i.MaxInstances,
 		types: several(nil, i.ServerType), typesKey: "server_type", zones: []string{""}, image: i.Image, spotKey: "enabled", prices: prices, block: i}
 }
+
+// suspendedKey ends the key of what a suspended machine of a type costs.
+const suspendedKey = ":suspended"
 
 // localType is the one type of machine that this computer has.
 const localType = "local"
@@ -87,8 +93,12 @@ func (l *Local) cloud(currency string) *cloud {
 	if l == nil {
 		return nil
 	}
+	prices := map[string]Price{localType: l.PricePerHour}
+	if l.SuspendedPricePerHour != "" {
+		prices[localType+suspendedKey] = l.SuspendedPricePerHour
+	}
 	return &cloud{name: "local", enabled: l.Enabled, currency: currency, most: l.MaxInstances,
-		types: []string{localType}, zones: []string{""}, spotKey: "enabled", prices: map[string]Price{localType: l.PricePerHour}, block: l}
+		types: []string{localType}, zones: []string{""}, spotKey: "enabled", prices: prices, block: l}
 }
 
 // several prefers a list to a single value.
@@ -110,12 +120,27 @@ func (c cloud) resolve() (fleet.Provider, error) {
 func (c cloud) known(f File) []fleet.Price {
 	var out []fleet.Price
 	for _, key := range slices.Sorted(maps.Keys(c.prices)) {
+		if strings.HasSuffix(key, suspendedKey) {
+			continue
+		}
 		p := fleet.Price{Provider: c.name, Type: key, Market: fleet.OnDemand, Price: f.money(c.prices[key], c.currency)}
 		if t, spot := strings.CutSuffix(key, ":spot"); spot {
 			p.Type, p.Market = t, fleet.Spot
 		}
 		if p.Price > 0 || c.name == "local" {
 			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// suspended are what suspended machines cost in the config's currency; nothing is as unknown as in known.
+func (c cloud) suspended(f File) []fleet.SuspendedPrice {
+	var out []fleet.SuspendedPrice
+	for _, key := range slices.Sorted(maps.Keys(c.prices)) {
+		t, ok := strings.CutSuffix(key, suspendedKey)
+		if price := f.money(c.prices[key], c.currency); ok && (price > 0 || c.name == "local") {
+			out = append(out, fleet.SuspendedPrice{Provider: c.name, Type: t, Price: price})
 		}
 	}
 	return out

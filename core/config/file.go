@@ -377,7 +377,7 @@ type AWS struct {
 	SecurityGroupIDs []string `json:"security_group_ids,omitempty" jsonschema:"minItems=1"`
 	// Instance profile of machines, which may read the references that workers need.
 	InstanceProfile string `json:"instance_profile,omitempty"`
-	// Known prices by type; `TYPE:spot` is the price of spot.
+	// Known prices by type; `TYPE:spot` is the price of spot, `TYPE:suspended` that of a suspended one.
 	Prices map[string]Price `json:"prices,omitempty"`
 }
 
@@ -408,7 +408,7 @@ type Google struct {
 	Subnetwork string `json:"subnetwork,omitempty"`
 	// Service account of machines, which may read the references that workers need.
 	ServiceAccount string `json:"service_account,omitempty"`
-	// Known prices by type; `TYPE:spot` is the price of preemptible machines.
+	// Known prices by type; `TYPE:spot` is the price of preemptible machines, `TYPE:suspended` that of a suspended one.
 	Prices map[string]Price `json:"prices,omitempty"`
 }
 
@@ -441,6 +441,8 @@ type ServerType struct {
 	Kind string `json:"kind" jsonschema:"enum=vcpu,enum=dedicated,enum=cube,default=vcpu"`
 	// Without it nothing is launched: an unknown price is not free.
 	PricePerHour Price `json:"price_per_hour,omitempty"`
+	// What a suspended one costs per hour. Without it: as much as if it ran.
+	SuspendedPricePerHour Price `json:"suspended_price_per_hour,omitempty"`
 }
 
 // Local is this computer.
@@ -453,6 +455,8 @@ type Local struct {
 	BootSeconds int `json:"boot_seconds" jsonschema:"minimum=0,maximum=3600,default=5"`
 	// What a machine costs per hour, in `currency`.
 	PricePerHour Price `json:"price_per_hour" jsonschema:"default=0.00"`
+	// What a suspended machine costs per hour, in `currency`. Without it: as much as if it ran.
+	SuspendedPricePerHour Price `json:"suspended_price_per_hour,omitempty"`
 }
 
 // Workers are the rules of every worker's life.

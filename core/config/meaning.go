@@ -210,6 +210,7 @@ func doubts(c fleet.Config) []string {
 			}
 		}
 	}
+	out = append(out, unstored(c)...)
 	for _, provider := range sortedKeys(unpriced) {
 		out = append(out, fmt.Sprintf("cloud_providers.%s: no price is known of %s; an unknown price is not free, so nothing of it is launched until the provider quotes one", provider, join(unpriced[provider])))
 	}
@@ -218,6 +219,20 @@ func doubts(c fleet.Config) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// unstored names machines that are kept suspended at a price that nobody told.
+func unstored(c fleet.Config) []string {
+	var out []string
+	for _, p := range c.Pools {
+		for _, o := range p.Offers {
+			price, runs := c.Price(o)
+			if _, known := c.SuspendedPrice(o.Provider, o.Type); p.OnIdle == fleet.SuspendIdle && p.MaxSuspended > 0 && !known && (!runs || price > 0) {
+				out = append(out, fmt.Sprintf("cloud_providers.%s: no price is known of a suspended %s, so it counts as if it ran", o.Provider, o.Type))
+			}
+		}
+	}
+	return out
 }
 
 func count(n int, noun string) string {

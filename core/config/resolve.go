@@ -37,6 +37,7 @@ func (r resolver) config() (fleet.Config, error) {
 		}
 		c.Providers = append(c.Providers, p)
 		c.Prices = append(c.Prices, cl.known(f)...)
+		c.Suspended = append(c.Suspended, cl.suspended(f)...)
 	}
 	c.NotHonoured = notHonoured(r.root, rootShape(), f)
 	return c, nil

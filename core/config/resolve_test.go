@@ -216,6 +216,23 @@ func TestPricesOfEnabledProviders(t *testing.T) {
 	})
 }
 
+func TestPricesOfSuspendedMachines(t *testing.T) {
+	t.Parallel()
+	p := parse(t, `{"currency": "EUR", "cloud_providers": {
+		"aws": {"enabled": true, "currency": "EUR", "region": "r", "instance_type": "a", "ami_id": "i", "prices": {"a": "0.1", "a:suspended": "0.0033", "b:suspended": "0"}},
+		"google": {"enabled": false, "prices": {"g:suspended": "1"}},
+		"ionos": {"enabled": true, "datacenter_id": "d", "server_type": "s", "image": "i", "server_types": {"s": {"cores": 1, "ram_gb": 1, "price_per_hour": "0.1", "suspended_price_per_hour": "0.01"}}},
+		"local": {"enabled": true, "price_per_hour": "0.2", "suspended_price_per_hour": "0"}}}`)
+	same(t, "what is told, and zero of this computer alone", p.Config.Suspended, []fleet.SuspendedPrice{
+		{Provider: "aws", Type: "a", Price: 3_300},
+		{Provider: "ionos", Type: "s", Price: 10_000},
+		{Provider: "local", Type: "local", Price: 0},
+	})
+	if len(p.Config.Prices) != 3 {
+		t.Errorf("they are no prices of machines that run: %+v", p.Config.Prices)
+	}
+}
+
 func TestForeignPricesAreConvertedAndNamedAsNotHonoured(t *testing.T) {
 	t.Parallel()
 	ionos := `"cloud_providers": {"ionos": {"enabled": %v, "datacenter_id": "d", "server_type": "s", "image": "i", "server_types": {"s": {"cores": 1, "ram_gb": 1, "price_per_hour": "0.10"}}}}`

@@ -83,8 +83,8 @@ func (r *review) prices(p path, c cloud) {
 	}
 	for _, key := range sortedKeys(c.prices) {
 		t, market, has := strings.Cut(key, ":")
-		if t == "" || has && market != "spot" {
-			r.fail(p.key("prices").key(key), `found the key %s, expected TYPE for on-demand or TYPE:spot`, quote(key))
+		if t == "" || has && market != "spot" && market != "suspended" {
+			r.fail(p.key("prices").key(key), `found the key %s, expected TYPE for on-demand, TYPE:spot or TYPE:suspended`, quote(key))
 		}
 	}
 }

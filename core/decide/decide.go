@@ -196,7 +196,7 @@ func (d *decision) span(w *worker, price fleet.Money, until time.Time) *fleet.Sp
 	sp := spend.Since(w.Worker, until)
 	sp.Price = price
 	d.plan.Spans = append(d.plan.Spans, sp)
-	w.CostFrom, w.MinCharge = until, 0
+	w.CostFrom, w.MinCharge = until, 0 // the increment goes on to hold: where its clock stood is not known
 	return &d.plan.Spans[len(d.plan.Spans)-1]
 }
 
@@ -205,7 +205,7 @@ func (d *decision) end(w *worker, terminal bool) {
 	asked := w.ending != nil || w.Status == fleet.Draining
 	price := spend.Rate(w.Worker)
 	if w.resuming != nil && w.Status == fleet.Suspended { // it may have run since the call
-		d.span(w, w.Idle, w.resuming.Created)
+		d.wake(w, w.resuming.Created)
 		price = w.Price
 	}
 	d.span(w, price, d.now).Last = true

@@ -81,12 +81,14 @@ func (d *decision) coolingOff(key string) bool { return d.now.Before(d.coolOffs[
 func (d *decision) resume(f *fold, n int) int {
 	done := 0
 	for _, w := range first(d.resumable(f), n) {
-		if k, why := d.books.Afford(1, w.Price-w.Idle, 0); k == 0 {
+		t, more := d.s.Traits[w.Place.Provider].Terms(), max(0, w.Price-w.Idle)
+		if k, why := d.books.Afford(1, more, t); k == 0 {
 			f.step(f.want-(n-done), d.heldBy(why))
 			return n // nothing else is cheaper
 		}
-		d.books.Reserve(1, w.Price-w.Idle, 0)
+		d.books.Reserve(1, more, t)
 		w.resuming = d.order(fleet.KindResume, w, "")
+		w.resuming.MinFor, w.resuming.Increment = t.MinCharge, t.Increment
 		f.plan.Resume = append(f.plan.Resume, w.ID)
 		done++
 	}
@@ -121,7 +123,7 @@ func (d *decision) launch(f *fold, n int) {
 func (d *decision) affordable(f *fold, offers []candidate) (open []candidate, why fleet.Reason) {
 	var dear []candidate
 	for _, o := range offers {
-		k, over := d.books.Afford(1, o.price, d.s.Traits[o.Provider].MinCharge)
+		k, over := d.books.Afford(1, o.price, d.s.Traits[o.Provider].Terms())
 		switch {
 		case d.room(o.Provider) <= 0:
 			why = cmp.Or(why, d.full(o.Provider))
@@ -157,7 +159,7 @@ func (d *decision) full(provider string) fleet.Reason {
 // reserves for the dearest offer that may be tried.
 func (d *decision) ask(f *fold, n, left int, offers []candidate) int {
 	best := offers[0]
-	charge := d.s.Traits[best.Provider].MinCharge
+	charge := d.s.Traits[best.Provider].Terms()
 	n = min(n, d.room(best.Provider))
 	n, _ = d.books.Afford(n, best.price, charge)
 	others, _ := d.books.Afford(left, best.price, charge)
@@ -172,7 +174,7 @@ func (d *decision) ask(f *fold, n, left int, offers []candidate) int {
 	for _, p := range providersOf(in.Offers) {
 		d.machines[p] += n
 	}
-	d.books.Reserve(n, in.Reserve, in.MinFor)
+	d.books.Reserve(n, in.Reserve, in.Terms())
 	in.Attempts = []fleet.Attempt{Attempt(d.s.Config, d.s.Memory.Deployment, in.Intent, 1)}
 	d.take(in, false)
 	d.intents = append(d.intents, in)
@@ -188,7 +190,7 @@ func (d *decision) ask(f *fold, n, left int, offers []candidate) int {
 func (d *decision) shortlist(f *fold, in *intent, rest spend.Books, offers []candidate) {
 	for _, o := range offers {
 		t := d.s.Traits[o.Provider]
-		switch k, _ := rest.Afford(in.Count, o.price, t.MinCharge); {
+		switch k, _ := rest.Afford(in.Count, o.price, t.Terms()); {
 		case in.Count > d.room(o.Provider):
 			f.reject(o.Key(), d.offerFull(o.Provider))
 			continue
@@ -198,8 +200,21 @@ func (d *decision) shortlist(f *fold, in *intent, rest spend.Books, offers []can
 		}
 		in.Offers, in.Prices = append(in.Offers, o.Offer), append(in.Prices, o.price)
 		in.Reserve, in.MinFor = max(in.Reserve, o.price), max(in.MinFor, t.MinCharge)
+		in.Increment = common(in.Increment, t.Increment)
 		in.Idempotent = in.Idempotent && t.Idempotent
 	}
+}
+
+// common is an increment that charges for no less time than either does: their least common multiple. Zero is none.
+func common(a, b fleet.Seconds) fleet.Seconds {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	x, y := a, b
+	for y != 0 {
+		x, y = y, x%y
+	}
+	return a / x * b
 }
 
 // reject notes once why an offer, by its key, is not among those that a launch may try.

@@ -27,9 +27,30 @@ func (d *decision) inventory() {
 	listed := d.machinesByRef()
 	for _, w := range d.workers {
 		if w.Cloud() {
+			d.price(w)
 			d.compare(w, listed)
 		}
 	}
+}
+
+// price brings what a row costs up to date: one that was made by a machine that registered, without its launch, gets
+// its provider's increment, and a suspended one what suspended machines cost now.
+func (d *decision) price(w *worker) {
+	if t := d.s.Traits[w.Place.Provider]; w.Increment == 0 && t.Increment > 0 && w.Status != fleet.Suspended {
+		w.Increment, w.dirty = t.Increment, true
+	}
+	if stored := d.stored(w); w.Status == fleet.Suspended && w.resuming == nil && w.Idle != stored {
+		d.span(w, w.Idle, d.now)
+		w.Idle, w.dirty = stored, true
+	}
+}
+
+// stored is what a machine costs per hour while it is suspended: where nobody knows, as much as if it ran.
+func (d *decision) stored(w *worker) fleet.Money {
+	if price, ok := d.s.Config.SuspendedPrice(w.Place.Provider, w.Type); ok {
+		return price
+	}
+	return w.Price
 }
 
 // assign gives each open intent about a machine to its worker. One about an orphan belongs to the row that
@@ -113,6 +134,8 @@ func (d *decision) present(w *worker, begun time.Time) {
 	switch {
 	case suspended && w.ending != nil && w.ending.Kind == fleet.KindSuspend && begun.After(w.ending.Changed):
 		d.span(w, w.Price, d.now)
+		// It may have been suspended since the call (see wake).
+		w.CostFrom, w.Idle, w.Increment = w.ending.Created, d.stored(w), 0
 		d.set(w, fleet.Suspended, w.DrainWhy)
 		d.settle(w.ending, fleet.IntentDone)
 		w.ending = nil
@@ -128,16 +151,23 @@ func (d *decision) awake(w *worker, begun time.Time) {
 	}
 	w.BootAt, w.Registered = d.now, time.Time{}
 	if w.resuming == nil {
-		d.span(w, w.Idle, d.now)
+		d.wake(w, d.now)
 		d.drain(w, fleet.Back{Machine: w.Machine})
 		return
 	}
-	d.span(w, w.Idle, w.resuming.Created) // it costs since the call
-	w.MinCharge = d.s.Traits[w.Place.Provider].MinCharge
+	d.wake(w, w.resuming.Created) // it costs since the call
 	w.DrainAt, w.DrainAck, w.DrainWhy = time.Time{}, time.Time{}, ""
 	d.set(w, fleet.Provisioning, "resumed")
 	d.settle(w.resuming, fleet.IntentDone)
 	w.resuming = nil
+}
+
+// wake ends the stretch in which a machine was suspended, and begins one in which it runs, since a time. In between it
+// may have been either; where a begun increment is charged whole, that both are booked is the only upper bound.
+func (d *decision) wake(w *worker, since time.Time) {
+	d.span(w, w.Idle, d.now)
+	t := d.s.Traits[w.Place.Provider]
+	w.CostFrom, w.MinCharge, w.Increment = since, t.MinCharge, t.Increment
 }
 
 // count adds rows and asked-for machines to what counts against a provider's max_instances; adopted ones

@@ -118,7 +118,7 @@ func TestSuspending(t *testing.T) {
 	t.Run("it is suspended when the list says so", func(t *testing.T) {
 		t.Parallel()
 		p := decide.Decide(world(keeps, going, inState("i-a", fleet.MachineSuspended)))
-		if w := row(p, "a"); w.Status != fleet.Suspended || !w.CostFrom.Equal(noon) || len(p.Spans) != 1 || p.Spans[0].Price != dime || p.Spans[0].Last {
+		if w := row(p, "a"); w.Status != fleet.Suspended || !w.CostFrom.Equal(ago(minute+30*time.Second)) || w.Idle != dime/10 || len(p.Spans) != 1 || p.Spans[0].Price != dime || p.Spans[0].Last {
 			t.Errorf("row %s, spans %s", text(w), text(p.Spans))
 		}
 		if intentOf(p, "do-a").State != fleet.IntentDone || p.Spend.Rate != dime/10 {
@@ -155,17 +155,17 @@ func TestResuming(t *testing.T) {
 		if w.Status != fleet.Provisioning || !w.BootAt.Equal(noon) || !w.Registered.IsZero() || !w.CostFrom.Equal(ago(2*minute)) || w.MinCharge != 60 {
 			t.Errorf("row %s", text(w))
 		}
-		if len(p.Spans) != 1 || !p.Spans[0].To.Equal(ago(2*minute)) || p.Spans[0].Price != dime/10 || len(calls(p)) != 0 {
+		if len(p.Spans) != 1 || !p.Spans[0].To.Equal(noon) || p.Spans[0].Price != dime/10 || len(calls(p)) != 0 {
 			t.Errorf("spans %s, calls %v", text(p.Spans), calls(p))
 		}
-		if want := (dime / 10).For(28*minute) + dime.For(2*minute); p.Spend.Today != want {
+		if want := (dime / 10).For(30*minute) + dime.For(2*minute); p.Spend.Today != want {
 			t.Errorf("today %s, want %s", p.Spend.Today, want)
 		}
 	})
 	t.Run("until then it is reserved and accrues as if it ran", func(t *testing.T) {
 		t.Parallel()
 		p := decide.Decide(world(waking(minute)))
-		if p.Spend.Rate != dime/10 || p.Spend.Reserved != dime-dime/10 || p.Spend.Today != (dime/10).For(30*minute)+(dime-dime/10).For(minute) {
+		if p.Spend.Rate != dime/10 || p.Spend.Reserved != dime-dime/10 || p.Spend.Today != (dime/10).For(30*minute)+dime.For(minute) {
 			t.Errorf("spend %s", text(p.Spend))
 		}
 	})

@@ -75,7 +75,7 @@ func (d *decision) rows() map[fleet.Ref]bool {
 }
 
 func (d *decision) sight(l fleet.Listing, m fleet.Machine) fleet.Sighting {
-	o := fleet.Sighting{Place: l.Place, Machine: m, First: l.Begun, Last: l.Begun, Price: d.priceOf(l.Place, m)}
+	o := fleet.Sighting{Place: l.Place, Machine: m, First: l.Begun, Last: l.Begun, Price: d.priceOf(l.Place, m), Increment: d.s.Traits[l.Place.Provider].Increment}
 	if old := d.sighting(l.Place, m.ID); old != nil {
 		o.First = old.First
 	}
@@ -125,7 +125,7 @@ func (d *decision) machineRow(o fleet.Sighting, pool string) fleet.Worker {
 	w := fleet.Worker{
 		ID: fleet.ID(d.s.Memory.Deployment, o.Place.String(), m.ID), Pool: pool, Place: o.Place, Zone: m.Zone,
 		Machine: m.ID, Type: m.Type, Market: m.Market, Intent: m.Tags.Intent, Spec: m.Tags.Spec, Expires: m.Tags.Expires,
-		Price: o.Price, CostFrom: o.First, BootAt: o.First, Status: fleet.Provisioning, Slots: 1,
+		Price: o.Price, Increment: o.Increment, CostFrom: o.First, BootAt: o.First, Status: fleet.Provisioning, Slots: 1,
 	}
 	if p, ok := d.s.Config.Pool(pool); ok {
 		for _, q := range p.Queues {

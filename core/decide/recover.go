@@ -57,7 +57,7 @@ func (d *decision) taggedWithoutRow() map[string][]fleet.Sighting {
 func (d *decision) bind(in *intent, o fleet.Sighting) {
 	o.First = in.Created // it costs since it was asked for
 	w := d.machineRow(o, in.Pool)
-	w.Price, w.MinCharge = in.Reserve, in.MinFor
+	w.Price, w.MinCharge, w.Increment = in.Reserve, in.MinFor, in.Increment
 	if in.Changed.After(w.BootAt) && in.State == fleet.IntentOpen { // it may be the last call's, and its boot begins then
 		w.BootAt = in.Changed
 	}

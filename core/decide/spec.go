@@ -10,14 +10,26 @@ import (
 // Spec is the hash of what a machine is launched from: its type, its image and the provider's
 // settings, without those that only say how many or at what price.
 func Spec(o fleet.Offer, settings json.RawMessage) string {
-	var m map[string]json.RawMessage
+	var m map[string]any
 	if json.Unmarshal(settings, &m) == nil {
-		for _, k := range []string{"enabled", "max_instances", "prices", "price_per_hour", "spot_max_price", "spot_enabled", "preemptible"} {
-			delete(m, k)
-		}
+		forget(m)
 	}
 	canonical, _ := json.Marshal(m) // keys of a map are sorted
 	return fleet.ID(o.Provider, o.Scope, o.Type, o.Image, string(canonical))[:13]
+}
+
+// forget drops what says how many or at what price, also of the types that the settings describe.
+func forget(m map[string]any) {
+	for _, k := range []string{
+		"enabled", "max_instances", "prices", "price_per_hour", "suspended_price_per_hour", "currency", "spot_max_price", "spot_enabled", "preemptible",
+	} {
+		delete(m, k)
+	}
+	for _, v := range m {
+		if sub, ok := v.(map[string]any); ok {
+			forget(sub)
+		}
+	}
 }
 
 // specs are the hashes that a pool's machines may have.

@@ -43,6 +43,7 @@ func world(changes ...change) fleet.Snapshot {
 			}},
 			Providers: []fleet.Provider{{Name: "aws", Scope: "eu", MaxInstances: 20}},
 			Prices:    []fleet.Price{{Provider: "aws", Type: "c6i", Market: fleet.OnDemand, Price: dime}},
+			Suspended: []fleet.SuspendedPrice{{Provider: "aws", Type: "c6i", Price: dime / 10}},
 			Workers:   fleet.WorkerRules{Heartbeat: 15, BootTimeout: 300, LostDatabase: 900, MaxLifetime: 43200},
 			Limits:    fleet.Limits{Hourly: 5 * fleet.Unit, Daily: 50 * fleet.Unit},
 		},

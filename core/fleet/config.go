@@ -24,12 +24,14 @@ type Config struct {
 	Mode     Mode    `json:"mode"`
 	Interval Seconds `json:"evaluation_interval_seconds"`
 
-	Queues    []Queue     `json:"queues,omitempty"`
-	Pools     []Pool      `json:"pools,omitempty"`
-	Providers []Provider  `json:"providers,omitempty"` // enabled ones
-	Prices    []Price     `json:"prices,omitempty"`    // static prices of enabled providers
-	Workers   WorkerRules `json:"workers"`
-	Limits    Limits      `json:"cost_limits"`
+	Queues    []Queue    `json:"queues,omitempty"`
+	Pools     []Pool     `json:"pools,omitempty"`
+	Providers []Provider `json:"providers,omitempty"` // enabled ones
+	Prices    []Price    `json:"prices,omitempty"`    // static prices of enabled providers
+	// Suspended are what suspended machines cost; one that is not among them costs as if it ran.
+	Suspended []SuspendedPrice `json:"suspended_prices,omitempty"`
+	Workers   WorkerRules      `json:"workers"`
+	Limits    Limits           `json:"cost_limits"`
 
 	// Channels are those that take alerts; none: all go to the log (see Routes). Page is where people look.
 	Channels []Channel `json:"alert_channels,omitempty"`
@@ -147,6 +149,13 @@ type Price struct {
 	Price    Money  `json:"price"` // per hour
 }
 
+// SuspendedPrice is what a suspended machine costs: disk, memory that is kept, address. Nothing is added to it.
+type SuspendedPrice struct {
+	Provider string `json:"provider"`
+	Type     string `json:"type"`
+	Price    Money  `json:"price"` // per hour
+}
+
 // WorkerRules are the rules of every worker's life.
 type WorkerRules struct {
 	Heartbeat      Seconds `json:"heartbeat_seconds"`
@@ -185,6 +194,16 @@ func (c Config) Pool(name string) (Pool, bool) {
 func (c Config) Price(o Offer) (Money, bool) {
 	for _, p := range c.Prices {
 		if p.Provider == o.Provider && p.Type == o.Type && p.Market == o.Market {
+			return p.Price, true
+		}
+	}
+	return 0, false
+}
+
+// SuspendedPrice finds what a suspended machine of a type costs per hour.
+func (c Config) SuspendedPrice(provider, kind string) (Money, bool) {
+	for _, p := range c.Suspended {
+		if p.Provider == provider && p.Type == kind {
 			return p.Price, true
 		}
 	}

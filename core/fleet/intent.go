@@ -67,6 +67,7 @@ type Intent struct {
 	// Idempotent is the provider's trait when it was made.
 	Idempotent bool      `json:"idempotent,omitempty"`
 	MinFor     Seconds   `json:"min_charge_seconds"`
+	Increment  Seconds   `json:"increment_seconds,omitempty"`
 	Created    time.Time `json:"created_at,omitzero"`
 	Changed    time.Time `json:"changed_at,omitzero"`
 	// ClaimedUntil: no call made before outlives this time, and no other tick acts until then.
@@ -76,6 +77,9 @@ type Intent struct {
 	// EmptySince is the begin of the first complete list, begun late enough to count, that showed nothing.
 	EmptySince time.Time `json:"empty_since,omitzero"`
 }
+
+// Terms on which the machines that it asks for are charged.
+func (i Intent) Terms() Terms { return Terms{MinCharge: i.MinFor, Increment: i.Increment} }
 
 // Unbound is how many machines may exist, or come to exist, without a row.
 func (i Intent) Unbound() int {

@@ -2,7 +2,9 @@ package fleet
 
 import (
 	"fmt"
+	"math"
 	"math/big"
+	"math/bits"
 	"strings"
 	"time"
 )
@@ -35,15 +37,19 @@ func ParseMoney(s string) (Money, error) {
 	return Money(q.Int64()), nil
 }
 
-// For is what a price per hour costs over d, rounded up to the next millionth; zero for d <= 0.
+// For is what a price per hour costs over d, rounded up to the next millionth; zero for d <= 0, and the most there is
+// where it would be more.
 func (m Money) For(d time.Duration) Money {
 	if d <= 0 || m <= 0 {
 		return 0
 	}
-	hour := big.NewInt(int64(time.Hour))
-	n := new(big.Int).Mul(big.NewInt(int64(m)), big.NewInt(int64(d)))
-	n.Add(n, new(big.Int).Sub(hour, big.NewInt(1)))
-	return Money(n.Quo(n, hour).Int64())
+	hi, lo := bits.Mul64(uint64(m), uint64(d))
+	lo, carry := bits.Add64(lo, uint64(time.Hour)-1, 0)
+	if hi += carry; hi >= uint64(time.Hour) {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, uint64(time.Hour))
+	return Money(min(q, math.MaxInt64))
 }
 
 // Float is for people and metrics, never for sums.

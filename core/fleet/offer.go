@@ -63,6 +63,8 @@ type Traits struct {
 	Visibility Seconds `json:"visibility_seconds"`
 	// MinCharge is billed even for a shorter life.
 	MinCharge Seconds `json:"min_charge_seconds"`
+	// Increment: time is billed in whole ones of these, a begun one included; zero: as it passes.
+	Increment Seconds `json:"increment_seconds,omitempty"`
 	// MaxBatch is the most machines one launch call can ask for; at least 1.
 	MaxBatch int `json:"max_batch"`
 	// Suspends says that the provider can suspend and resume machines.

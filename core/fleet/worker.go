@@ -50,6 +50,7 @@ type Worker struct {
 	Price     Money    `json:"price"`                        // per hour while it runs, extras included
 	Idle      Money    `json:"idle_price,omitempty"`         // per hour while it is suspended
 	MinCharge Seconds  `json:"min_charge_seconds,omitempty"` // billed even for a shorter life
+	Increment Seconds  `json:"increment_seconds,omitempty"`  // time is billed in whole ones of these
 	Status    Status   `json:"status"`
 	Slots     int      `json:"slots"`
 	Jobs      int      `json:"current_jobs"`
@@ -103,22 +104,6 @@ func (w Worker) Lifecycle() Lifecycle {
 	return LifeReady
 }
 
-// Span is a price over a time that is over: a line of the ledger. A worker has one for each stretch of
-// running or being suspended that ended; what it costs since Worker.CostFrom is not in it yet.
-type Span struct {
-	Worker  string `json:"worker"` // empty for an orphan
-	Scope   string `json:"scope,omitempty"`
-	Machine string `json:"machine"`
-	// Last says that the machine ended; a machine listed later is back.
-	Last      bool      `json:"last,omitempty"`
-	Pool      string    `json:"pool"`
-	Provider  string    `json:"provider"`
-	Price     Money     `json:"price"` // per hour
-	From      time.Time `json:"from,omitzero"`
-	To        time.Time `json:"to,omitzero"`
-	MinCharge Seconds   `json:"min_charge_seconds"`
-}
-
 // Sighting is a tagged machine that no live row or open intent knows.
 type Sighting struct {
 	Place   Place     `json:"place"`
@@ -126,4 +111,6 @@ type Sighting struct {
 	First   time.Time `json:"first_seen,omitzero"` // Begun of the list
 	Last    time.Time `json:"last_seen,omitzero"`
 	Price   Money     `json:"price"` // per hour, counted as spend from First
+	// Increment is its provider's.
+	Increment Seconds `json:"increment_seconds,omitempty"`
 }

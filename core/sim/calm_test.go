@@ -253,7 +253,11 @@ func (x *trial) books() {
 	}
 	booked := map[string]fleet.Money{}
 	for _, s := range x.w.Database().Ended {
-		booked[s.Machine] += s.Price.For(max(s.To.Sub(s.From), s.MinCharge.Duration()))
+		charged := s.To.Sub(s.From)
+		if step := s.Increment.Duration(); step > 0 {
+			charged = (charged + step - 1) / step * step
+		}
+		booked[s.Machine] += s.Price.For(max(charged, s.MinCharge.Duration()))
 	}
 	for _, m := range x.w.Machines() {
 		cost := x.w.Cost(m.ID)

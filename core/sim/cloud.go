@@ -16,6 +16,8 @@ type Cloud struct {
 	Traits   fleet.Traits
 	// Prices per hour by type and market, as Key writes them; an offer without has no quote.
 	Prices map[string]fleet.Money
+	// Stored is what a suspended machine of a type costs per hour.
+	Stored map[string]fleet.Money
 	// Capacity is how many more machines can be had of a type and market; without an entry: no end of them.
 	Capacity map[string]int
 	Quota    int           // machines at once; 0 is no limit
@@ -25,7 +27,7 @@ type Cloud struct {
 	Keeps    time.Duration // for how long a machine that is gone is still listed
 	Ahead    time.Duration // of its clock, before the world's
 	NoBoot   float64       // share of machines whose agent never starts
-	Flicker  float64       // how often a list that claims to be complete misses a machine, though never twice within five minutes
+	Flicker  float64       // how often a list that claims to be complete misses a machine, though never twice running or within five minutes
 }
 
 // Key names a price or a capacity.
@@ -60,17 +62,25 @@ type Machine struct {
 	Ended   time.Time // it costs nothing from then on
 	hidden  time.Time // until then lists do not show it, whatever they promise
 	missed  time.Time // when a list last missed it
-	awake   time.Time // since when it runs, and costs
+	shown   time.Time // when a list last showed it
+	stored  bool      // it is suspended: only what it keeps costs
+	since   time.Time // when it began to run, or to be suspended
 	cost    []stretch // what it cost before
 }
 
-type stretch struct{ from, to time.Time }
+type stretch struct {
+	from, to time.Time
+	stored   bool
+}
+
+// turn ends the stretch in which it ran, or was suspended.
+func (m *Machine) turn(at time.Time, stored bool) {
+	m.cost = append(m.cost, stretch{m.since, at, m.stored})
+	m.since, m.stored = at, stored
+}
 
 // Gone says that it costs nothing any more.
 func (m *Machine) Gone() bool { return !m.Ended.IsZero() }
-
-// Costs says that it costs now.
-func (m *Machine) Costs() bool { return !m.Gone() && m.State != fleet.MachineSuspended }
 
 // AddCloud adds a provider.
 func (w *World) AddCloud(c Cloud) {
@@ -149,7 +159,7 @@ func (w *World) settleMachine(a *account, m *Machine, now time.Time) {
 		w.stop(m, expires)
 	case !m.Sleeps.IsZero() && m.State == fleet.MachineStopping && !now.Before(m.Sleeps):
 		m.State = fleet.MachineSuspended
-		m.cost = append(m.cost, stretch{m.awake, m.Sleeps})
+		m.turn(m.Sleeps, true)
 	case m.State == fleet.MachinePending && !now.Before(m.Created.Add(a.Boot/2)):
 		m.State = fleet.MachineRunning
 	}
@@ -157,9 +167,7 @@ func (w *World) settleMachine(a *account, m *Machine, now time.Time) {
 
 // stop ends a machine and what ran on it.
 func (w *World) stop(m *Machine, at time.Time) {
-	if m.State != fleet.MachineSuspended {
-		m.cost = append(m.cost, stretch{m.awake, at})
-	}
+	m.turn(at, m.stored)
 	m.State, m.Ended = fleet.MachineGone, at
 	delete(w.agents, m.ID)
 }
@@ -213,10 +221,11 @@ func (w *World) shows(a *account, m *Machine, now time.Time) bool {
 	if now.Before(m.Visible) || now.Before(m.hidden) || m.Gone() && now.Sub(m.Ended) >= a.Keeps {
 		return false
 	}
-	if a.Flicker > 0 && now.Sub(m.missed) > 5*time.Minute && w.rng.Float64() < a.Flicker {
+	if a.Flicker > 0 && now.Sub(m.missed) > 5*time.Minute && !m.shown.Before(m.missed) && w.rng.Float64() < a.Flicker {
 		m.missed = now
 		return false
 	}
+	m.shown = now
 	return true
 }
 
@@ -314,7 +323,7 @@ func (w *World) boot(a *account, l fleet.Launch, now time.Time) *Machine {
 			Launched: now.Add(a.Ahead), Tags: l.Tags,
 		},
 		Place: fleet.Place{Provider: a.Provider, Scope: l.Offer.Scope}, Token: l.Token,
-		Price: a.Prices[Key(l.Offer.Type, l.Offer.Market)], Created: now, awake: now,
+		Price: a.Prices[Key(l.Offer.Type, l.Offer.Market)], Created: now, since: now,
 		Visible: now.Add(w.upTo(a.Traits.Visibility.Duration())),
 	}
 	if w.rng.Float64() >= a.NoBoot {
@@ -353,9 +362,6 @@ func (c compute) Terminate(ctx context.Context, r fleet.Ref) error {
 			m.EndsAt = c.p.w.now().Add(c.a.Ending)
 			m.State = fleet.MachineStopping
 			delete(c.p.w.agents, m.ID) // its processes are killed at once, its bill ends later
-			if !m.Sleeps.IsZero() && !m.awake.After(m.Sleeps) {
-				m.awake = m.EndsAt // it was suspended
-			}
 		}
 		return nil
 	})
@@ -392,7 +398,8 @@ func (c compute) Resume(ctx context.Context, r fleet.Ref) error {
 			return nil
 		}
 		now := c.p.w.now()
-		m.State, m.awake, m.Sleeps = fleet.MachineRunning, now, time.Time{}
+		m.turn(now, false)
+		m.State, m.Sleeps = fleet.MachineRunning, time.Time{}
 		if g := c.p.w.agents[m.ID]; g != nil {
 			g.next = now.Add(c.a.Boot / 4)
 		}

@@ -191,16 +191,17 @@ func generateClouds(r *rand.Rand) []sim.Cloud {
 		c := sim.Cloud{
 			Provider: []string{"aws", "ionos"}[i], Scope: []string{"", "eu-1"}[r.IntN(2)], Boot: time.Duration(20+r.IntN(160)) * time.Second,
 			Jitter: time.Duration(r.IntN(60)) * time.Second, Ending: time.Duration(r.IntN(90)) * time.Second, Quota: 20,
-			Keeps: time.Duration(r.IntN(2)) * 10 * time.Minute, Prices: map[string]fleet.Money{}, Capacity: map[string]int{},
+			Keeps: time.Duration(r.IntN(2)) * 10 * time.Minute, Prices: map[string]fleet.Money{}, Stored: map[string]fleet.Money{}, Capacity: map[string]int{},
 			Traits: fleet.Traits{
 				Idempotent: r.IntN(2) == 0, Visibility: []fleet.Seconds{0, 30, 60, 180}[r.IntN(4)], MinCharge: []fleet.Seconds{0, 60, 600}[r.IntN(3)],
-				MaxBatch: 1 + r.IntN(3), Suspends: r.IntN(3) > 0, BoundsLifetime: r.IntN(2) == 0,
+				Increment: []fleet.Seconds{0, 1, 60, 3600}[r.IntN(4)], MaxBatch: 1 + r.IntN(3), Suspends: r.IntN(3) > 0, BoundsLifetime: r.IntN(2) == 0,
 			},
 		}
 		if r.IntN(3) == 0 {
 			c.Ahead = time.Duration(r.IntN(240)-120) * time.Second
 		}
 		for n, size := range sizes {
+			c.Stored[size] = fleet.Money(r.IntN(3)) * fleet.Cent / 2
 			c.Prices[sim.Key(size, fleet.Spot)] = fleet.Money(2+3*n+r.IntN(3)) * fleet.Cent
 			c.Prices[sim.Key(size, fleet.OnDemand)] = fleet.Money(8+4*n+r.IntN(3)) * fleet.Cent
 		}
@@ -239,6 +240,11 @@ func generateConfig(r *rand.Rand, clouds []sim.Cloud) fleet.Config {
 	}
 	if len(clouds) > 1 { // one provider is asked for quotes, the prices of the other are the config's
 		c.Prices = staticPrices(clouds[1])
+	}
+	for _, cl := range clouds { // what is not told costs as if it ran
+		for _, size := range sizes[r.IntN(3)%2:] {
+			c.Suspended = append(c.Suspended, fleet.SuspendedPrice{Provider: cl.Provider, Type: size, Price: cl.Stored[size]})
+		}
 	}
 	return c
 }

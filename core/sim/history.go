@@ -115,7 +115,7 @@ func (d *database) cost(row workerRow, now time.Time) fleet.Money {
 	var sum fleet.Money
 	for _, s := range d.spans {
 		if s.Worker == row.ID {
-			sum += s.Price.For(max(s.To.Sub(s.From), s.MinCharge.Duration()))
+			sum += s.Cost()
 		}
 	}
 	if row.Ended.IsZero() && !row.CostFrom.IsZero() {
@@ -123,7 +123,7 @@ func (d *database) cost(row workerRow, now time.Time) fleet.Money {
 		if row.Status == fleet.Suspended {
 			price = row.Idle
 		}
-		sum += price.For(max(now.Sub(row.CostFrom), row.MinCharge.Duration()))
+		sum += fleet.Span{Price: price, From: row.CostFrom, To: now, MinCharge: row.MinCharge, Increment: row.Increment}.Cost()
 	}
 	return sum
 }

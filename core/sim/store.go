@@ -331,7 +331,7 @@ func launchedWorker(deployment string, in fleet.Intent, a fleet.Attempt, place f
 	}
 	return fleet.Worker{
 		ID: fleet.ID(deployment, place.String(), m.ID), Pool: in.Pool, Place: place, Zone: m.Zone, Machine: m.ID,
-		Type: m.Type, Market: m.Market, Intent: in.ID, Spec: m.Tags.Spec, Price: price, MinCharge: in.MinFor,
+		Type: m.Type, Market: m.Market, Intent: in.ID, Spec: m.Tags.Spec, Price: price, MinCharge: in.MinFor, Increment: in.Increment,
 		Status: fleet.Provisioning, Slots: 1, CostFrom: a.First, BootAt: latest(a.First, in.Changed), Expires: m.Tags.Expires, Changed: now,
 	}
 }

@@ -89,8 +89,8 @@ func (w *World) Rate() fleet.Money {
 	var sum fleet.Money
 	for _, a := range w.clouds {
 		for _, m := range a.machines {
-			if m.Costs() {
-				sum += m.Price
+			if !m.Gone() {
+				sum += a.rate(m, m.stored)
 			}
 		}
 	}
@@ -130,20 +130,40 @@ func (a *account) spent(from, to, now time.Time) fleet.Money {
 	return sum
 }
 
-// cost is a machine's part of a time; the first stretch is charged for the least that the provider charges.
+// cost is a machine's part of a time, each stretch charged as the provider counts.
 func (a *account) cost(m *Machine, from, to, now time.Time) fleet.Money {
 	stretches := m.cost
-	if m.Costs() {
-		stretches = append(stretches[:len(stretches):len(stretches)], stretch{m.awake, now})
+	if !m.Gone() {
+		stretches = append(stretches[:len(stretches):len(stretches)], stretch{m.since, now, m.stored})
 	}
 	var sum fleet.Money
-	for i, s := range stretches {
-		if i == 0 {
-			s.to = latest(s.to, s.from.Add(a.Traits.MinCharge.Duration()))
-		}
-		sum += m.Price.For(earliest(s.to, to).Sub(latest(s.from, from)))
+	for _, s := range stretches {
+		s.to = a.charged(s)
+		sum += a.rate(m, s.stored).For(earliest(s.to, to).Sub(latest(s.from, from)))
 	}
 	return sum
+}
+
+// rate is what a machine costs per hour.
+func (a *account) rate(m *Machine, stored bool) fleet.Money {
+	if !stored {
+		return m.Price
+	}
+	return a.Stored[m.Type]
+}
+
+// charged is until when a stretch is charged. What a suspended machine keeps is charged as time passes.
+func (a *account) charged(s stretch) time.Time {
+	until := s.to
+	if s.stored {
+		return until
+	}
+	if step := a.Traits.Increment.Duration(); step > 0 {
+		for until = s.from; until.Before(s.to); {
+			until = until.Add(step)
+		}
+	}
+	return latest(until, s.from.Add(a.Traits.MinCharge.Duration()))
 }
 
 func earliest(a, b time.Time) time.Time {

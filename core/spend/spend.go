@@ -29,10 +29,7 @@ func Day(now time.Time, zone string) (name string, from, to time.Time, err error
 // what another was just given.
 type Books struct {
 	fleet.Spend
-	// tail is how long everything would go on costing if it were drained now, clipped to the day.
-	tail time.Duration
-	// left is how much of the day is left.
-	left time.Duration
+	day account
 }
 
 // Open adds up a snapshot's memory at its now.
@@ -42,15 +39,20 @@ func Open(s fleet.Snapshot) (Books, error) {
 	if err != nil {
 		return Books{}, err
 	}
-	b := Books{left: to.Sub(now), tail: min(Tail(s.Config, s.Limit), to.Sub(now))}
+	b := Books{day: newAccount(now, from, to, Tail(s.Config, s.Limit))}
 	b.Day, b.Hourly, b.Daily = day, s.Config.Limits.Hourly, s.Config.Limits.Daily
 	for _, l := range Lines(s.Memory, now) {
-		b.Today += l.Between(from, to)
+		b.day.add(l, now)
 	}
-	b.Today += excess(s.Memory.Bills, from, to)
+	b.day.spent += excess(s.Memory.Bills, from, to)
 	b.Rate, b.Reserved = rates(s.Memory)
-	b.Tail = (b.Rate + b.Reserved).For(b.tail)
+	b.tell()
 	return b, nil
+}
+
+// tell writes down in Spend what the accounts say.
+func (b *Books) tell() {
+	b.Today, b.Tail = b.day.spent, b.day.tail.cost(b.Rate+b.Reserved)
 }
 
 // Tail is how long a machine may go on costing after a breach was noticed at the latest possible
@@ -64,80 +66,58 @@ func Tail(c fleet.Config, limit fleet.Seconds) time.Duration {
 	return drain + 3*c.Interval.Duration() + limit.Duration() + time.Minute
 }
 
-// Line is a price over a time, with the least that is charged for it.
-type Line struct {
-	fleet.Span
-}
-
-// Between is the part of the line that falls into [from, to). The minimum charge counts as time, and a
-// part is the difference of two amounts since the line began, so the parts of a line add up whatever the
-// days, to the last millionth.
-func (l Line) Between(from, to time.Time) fleet.Money {
-	if l.From.IsZero() { // it is not known since when: all the time that is asked for
-		l.From = from
-	}
-	end := l.To
-	if least := l.From.Add(l.MinCharge.Duration()); least.After(end) {
-		end = least
-	}
-	start := l.From
-	if start.Before(from) {
-		start = from
-	}
-	if end.After(to) {
-		end = to
-	}
-	if !end.After(start) {
-		return 0
-	}
-	return l.Price.For(end.Sub(l.From)) - l.Price.For(start.Sub(l.From))
-}
-
 // Lines are all costs that memory knows of until now: the ledger, live workers, orphans, and machines
-// asked for that may exist.
-func Lines(m fleet.Memory, now time.Time) []Line {
-	out := make([]Line, 0, len(m.Ended)+len(m.Workers)+len(m.Intents))
-	for _, s := range m.Ended {
-		out = append(out, Line{s})
-	}
+// asked for that may exist. Those that go on end now.
+func Lines(m fleet.Memory, now time.Time) []fleet.Span {
+	out := make([]fleet.Span, 0, len(m.Ended)+len(m.Workers)+len(m.Intents))
+	out = append(out, m.Ended...)
+	waking := resumes(m)
 	for _, w := range m.Workers {
-		if w.Cloud() {
-			out = append(out, Line{Since(w, now)})
+		if in, ok := waking[w.ID]; ok && w.Status == fleet.Suspended {
+			out = append(out, wakes(w, in, now)...)
+		} else if w.Cloud() {
+			out = append(out, Since(w, now))
 		}
 	}
 	for _, o := range m.Sightings {
-		out = append(out, Line{Orphan(o, now)})
+		out = append(out, Orphan(o, now))
 	}
 	for _, in := range m.Intents {
 		for range in.Unbound() {
-			out = append(out, Line{fleet.Span{Pool: in.Pool, Price: in.Reserve, From: in.Created, To: now, MinCharge: in.MinFor}})
-		}
-	}
-	return append(out, resumes(m, now)...)
-}
-
-// resumes are what machines that were asked to wake may cost beyond their suspended price, from the call on.
-func resumes(m fleet.Memory, now time.Time) []Line {
-	called := map[string]time.Time{}
-	for _, in := range m.Intents {
-		if in.Kind == fleet.KindResume && in.State == fleet.IntentOpen {
-			called[in.Worker] = in.Created
-		}
-	}
-	var out []Line
-	for _, w := range m.Workers {
-		if at, ok := called[w.ID]; ok && w.Status == fleet.Suspended {
-			out = append(out, Line{fleet.Span{Pool: w.Pool, Provider: w.Place.Provider, Price: w.Price - w.Idle, From: at, To: now}})
+			out = append(out, fleet.Span{
+				Pool: in.Pool, Price: in.Reserve, From: in.Created, To: now, MinCharge: in.MinFor, Increment: in.Increment,
+			})
 		}
 	}
 	return out
+}
+
+// resumes are the calls to wake a machine that may have been heard, by worker.
+func resumes(m fleet.Memory) map[string]fleet.Intent {
+	var out map[string]fleet.Intent
+	for _, in := range m.Intents {
+		if in.Kind == fleet.KindResume && in.State == fleet.IntentOpen {
+			if out == nil {
+				out = map[string]fleet.Intent{}
+			}
+			out[in.Worker] = in
+		}
+	}
+	return out
+}
+
+// wakes are the costs of a suspended machine that was asked to wake: it may run since the call, and may not yet.
+func wakes(w fleet.Worker, in fleet.Intent, now time.Time) []fleet.Span {
+	slept, runs := Since(w, now), Since(w, now)
+	runs.From, runs.Price, runs.MinCharge, runs.Increment = in.Created, w.Price, in.MinFor, in.Increment
+	return []fleet.Span{slept, runs}
 }
 
 // Since is the ledger line that a worker would leave if its present stretch ended now.
 func Since(w fleet.Worker, now time.Time) fleet.Span {
 	return fleet.Span{
 		Worker: w.ID, Scope: w.Place.Scope, Machine: w.Machine, Pool: w.Pool, Provider: w.Place.Provider,
-		Price: Rate(w), From: w.CostFrom, To: now, MinCharge: w.MinCharge,
+		Price: Rate(w), From: w.CostFrom, To: now, MinCharge: w.MinCharge, Increment: w.Increment,
 	}
 }
 
@@ -145,7 +125,7 @@ func Since(w fleet.Worker, now time.Time) fleet.Span {
 func Orphan(o fleet.Sighting, now time.Time) fleet.Span {
 	return fleet.Span{
 		Scope: o.Place.Scope, Machine: o.Machine.ID, Pool: o.Machine.Tags.Pool, Provider: o.Place.Provider,
-		Price: o.Price, From: o.First, To: now,
+		Price: o.Price, From: o.First, To: now, Increment: o.Increment,
 	}
 }
 
@@ -196,9 +176,9 @@ func (b *Books) Near(threshold fleet.Money) bool { return threshold > 0 && b.Tod
 
 // Afford is how many machines of a price per hour may be started, at most n, and the limit that
 // stops the next one, nil where all n may.
-func (b *Books) Afford(n int, price fleet.Money, minCharge fleet.Seconds) (int, fleet.Reason) {
+func (b *Books) Afford(n int, price fleet.Money, t fleet.Terms) (int, fleet.Reason) {
 	for k := range n {
-		if why := b.stops(k+1, price, minCharge); why != nil {
+		if why := b.stops(k+1, price, t); why != nil {
 			return k, why
 		}
 	}
@@ -206,25 +186,23 @@ func (b *Books) Afford(n int, price fleet.Money, minCharge fleet.Seconds) (int, 
 }
 
 // stops is the limit that n machines more would pass.
-func (b *Books) stops(n int, price fleet.Money, minCharge fleet.Seconds) fleet.Reason {
+func (b *Books) stops(n int, price fleet.Money, t fleet.Terms) fleet.Reason {
 	add := price * fleet.Money(n)
 	if over := b.Rate + b.Reserved + add - b.Hourly; over > 0 {
 		return fleet.LimitHourly{Running: b.Rate, Reserved: b.Reserved, Next: price, Limit: b.Hourly, Over: over}
 	}
-	horizon := min(b.tail+Worthwhile, b.left)
-	tail := (b.Rate + b.Reserved).For(horizon)
-	next := max(price.For(horizon), price.For(minCharge.Duration())) * fleet.Money(n)
-	if over := b.Today + tail + next - b.Daily; over > 0 {
-		return fleet.LimitDaily{Accrued: b.Today, Tail: tail, Next: next / fleet.Money(n), Limit: b.Daily, Over: over}
+	tail, next := b.day.project(b.Rate+b.Reserved, price, t)
+	if over := b.Today + tail + next*fleet.Money(n) - b.Daily; over > 0 {
+		return fleet.LimitDaily{Accrued: b.Today, Tail: tail, Next: next, Limit: b.Daily, Over: over}
 	}
 	return nil
 }
 
 // Reserve books machines that are about to be asked for.
-func (b *Books) Reserve(n int, price fleet.Money, minCharge fleet.Seconds) {
+func (b *Books) Reserve(n int, price fleet.Money, t fleet.Terms) {
 	b.Reserved += price * fleet.Money(n)
-	b.Today += price.For(minCharge.Duration()) * fleet.Money(n)
-	b.Tail = (b.Rate + b.Reserved).For(b.tail)
+	b.day.reserve(n, price, t)
+	b.tell()
 }
 
 // Left is what may still be spent today if everything were drained now; never negative.

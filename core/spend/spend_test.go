@@ -142,7 +142,7 @@ func TestDaysOfTwentyThreeAndTwentyFiveHours(t *testing.T) {
 			if err != nil || name != c.day || to.Sub(from) != time.Duration(c.hours)*time.Hour || c.noon.Before(from) || !c.noon.Before(to) {
 				t.Fatalf("%s from %s to %s, %v", name, from, to, err)
 			}
-			l := spend.Line{Span: fleet.Span{Price: hour, From: from.AddDate(0, 0, -3), To: to.AddDate(0, 0, 3)}}
+			l := fleet.Span{Price: hour, From: from.AddDate(0, 0, -3), To: to.AddDate(0, 0, 3)}
 			if got := l.Between(from, to); got != c.hours*hour {
 				t.Errorf("a machine that runs all day costs %s, want %d hours", got, c.hours)
 			}
@@ -160,9 +160,10 @@ func TestPartsOfALineAddUp(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		from := time.Date(2027, time.Month(1+r.IntN(12)), 1+r.IntN(28), 0, 0, 0, 0, time.UTC).Add(time.Duration(r.Int64N(int64(24 * time.Hour))))
-		l := spend.Line{Span: fleet.Span{
-			Price: fleet.Money(r.Int64N(3_000_000)), From: from, To: from.Add(time.Duration(r.Int64N(int64(100 * time.Hour)))), MinCharge: fleet.Seconds(r.IntN(2) * r.IntN(100_000)),
-		}}
+		l := fleet.Span{
+			Price: fleet.Money(r.Int64N(3_000_000)), From: from, To: from.Add(time.Duration(r.Int64N(int64(100 * time.Hour)))),
+			MinCharge: fleet.Seconds(r.IntN(2) * r.IntN(100_000)), Increment: []fleet.Seconds{0, 1, 60, 3600, 7}[r.IntN(5)],
+		}
 		zone := zones[r.IntN(len(zones))]
 		sum, at := fleet.Money(0), from.Add(-time.Duration(r.Int64N(int64(48*time.Hour))))
 		for range 12 {
@@ -172,8 +173,11 @@ func TestPartsOfALineAddUp(t *testing.T) {
 			}
 			sum, at = sum+l.Between(day, end), end
 		}
-		whole := max(l.To.Sub(from), l.MinCharge.Duration())
-		if want := l.Price.For(whole); sum != want {
+		whole := l.To.Sub(from)
+		if step := l.Increment.Duration(); step > 0 {
+			whole = (whole + step - 1) / step * step
+		}
+		if want := l.Price.For(max(whole, l.MinCharge.Duration())); sum != want || l.Cost() != want {
 			t.Fatalf("seed %d in %s: the days add up to %d, the whole is %d", seed, zone, sum, want)
 		}
 	}
@@ -224,26 +228,28 @@ func TestAfford(t *testing.T) {
 		hourly, daily fleet.Money
 		at            time.Time
 		n, want       int
-		least         fleet.Seconds
+		least, step   fleet.Seconds
 		why           string
 	}{
-		{"none are asked for", 0, 0, noon, 0, 0, 0, ""},
-		{"three at exactly the hourly limit", 3 * hour, 100 * hour, noon, 3, 3, 0, ""},
-		{"two a millionth below it", 3*hour - 1, 100 * hour, noon, 3, 2, 0, "limit.hourly"},
-		{"two at exactly the daily limit", 10 * hour, 2 * hour.For(worth), noon, 2, 2, 0, ""},
-		{"one a millionth below it", 10 * hour, 2*hour.For(worth) - 1, noon, 2, 1, 0, "limit.daily"},
-		{"a longer minimum charge counts instead", 10 * hour, hour, noon, 1, 1, 3600, ""},
-		{"exactly", 10 * hour, hour - 1, noon, 1, 0, 3600, "limit.daily"},
-		{"before midnight only the rest of the day counts", 10 * hour, hour / 60, noon.Add(12*time.Hour - time.Minute), 1, 1, 0, ""},
-		{"exactly as well", 10 * hour, hour/60 - 1, noon.Add(12*time.Hour - time.Minute), 1, 0, 0, "limit.daily"},
-		{"but a minimum charge counts whole", 10 * hour, hour / 60, noon.Add(12*time.Hour - time.Minute), 1, 0, 3600, "limit.daily"},
+		{"none are asked for", 0, 0, noon, 0, 0, 0, 0, ""},
+		{"three at exactly the hourly limit", 3 * hour, 100 * hour, noon, 3, 3, 0, 0, ""},
+		{"two a millionth below it", 3*hour - 1, 100 * hour, noon, 3, 2, 0, 0, "limit.hourly"},
+		{"two at exactly the daily limit", 10 * hour, 2 * hour.For(worth), noon, 2, 2, 0, 0, ""},
+		{"one a millionth below it", 10 * hour, 2*hour.For(worth) - 1, noon, 2, 1, 0, 0, "limit.daily"},
+		{"a longer minimum charge counts instead", 10 * hour, hour, noon, 1, 1, 3600, 0, ""},
+		{"exactly", 10 * hour, hour - 1, noon, 1, 0, 3600, 0, "limit.daily"},
+		{"before midnight only the rest of the day counts", 10 * hour, hour / 60, noon.Add(12*time.Hour - time.Minute), 1, 1, 0, 0, ""},
+		{"exactly as well", 10 * hour, hour/60 - 1, noon.Add(12*time.Hour - time.Minute), 1, 0, 0, 0, "limit.daily"},
+		{"an hour that is begun is paid", 10 * hour, hour, noon, 1, 1, 60, 3600, ""},
+		{"to the millionth", 10 * hour, hour - 1, noon, 1, 0, 60, 3600, "limit.daily"},
+		{"but a minimum charge counts whole", 10 * hour, hour / 60, noon.Add(12*time.Hour - time.Minute), 1, 0, 3600, 0, "limit.daily"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := open(t, snapshot(func(s *fleet.Snapshot) {
 				s.Config.Limits, s.Memory.Now = fleet.Limits{Hourly: c.hourly, Daily: c.daily}, c.at
 			}))
-			n, why := b.Afford(c.n, hour, c.least)
+			n, why := b.Afford(c.n, hour, fleet.Terms{MinCharge: c.least, Increment: c.step})
 			code := ""
 			if why != nil {
 				code = why.Code()
@@ -258,18 +264,18 @@ func TestAfford(t *testing.T) {
 func TestWhatIsReservedIsNotThereForTheNext(t *testing.T) {
 	t.Parallel()
 	b := open(t, snapshot(func(s *fleet.Snapshot) { s.Config.Limits.Hourly = 2 * hour }))
-	b.Reserve(1, hour, 600)
+	b.Reserve(1, hour, fleet.Terms{MinCharge: 600})
 	if b.Reserved != hour || b.Today != hour/6 || b.Tail != hour/6 {
 		t.Errorf("reserved %s, today %s, tail %s", b.Reserved, b.Today, b.Tail)
 	}
-	if n, _ := b.Afford(2, hour, 600); n != 1 {
+	if n, _ := b.Afford(2, hour, fleet.Terms{MinCharge: 600}); n != 1 {
 		t.Errorf("%d more, want 1", n)
 	}
 	both := 2 * hour.For(25*time.Minute)
 	for daily, want := range map[fleet.Money]int{both: 1, both - 1: 0} {
 		b := open(t, snapshot(func(s *fleet.Snapshot) { s.Config.Limits.Daily = daily }))
-		b.Reserve(1, hour, 0)
-		if n, _ := b.Afford(1, hour, 0); n != want {
+		b.Reserve(1, hour, fleet.Terms{})
+		if n, _ := b.Afford(1, hour, fleet.Terms{}); n != want {
 			t.Errorf("%d more where %s is for two, want %d", n, daily, want)
 		}
 	}
@@ -337,7 +343,7 @@ type life struct {
 	price    fleet.Money
 	from, to time.Time // to is zero while it runs
 	drain    time.Time
-	least    fleet.Seconds
+	terms    fleet.Terms
 	asked    bool // the answer to its launch is still out
 }
 
@@ -362,7 +368,7 @@ func TestADayEndsAtOrUnderItsLimit(t *testing.T) {
 			_, from, to, _ := spend.Day(day.Add(time.Duration(d)*24*time.Hour+12*time.Hour), s.Config.Timezone)
 			total := fleet.Money(0)
 			for _, l := range lives {
-				total += spend.Line{Span: fleet.Span{Price: l.price, From: l.from, To: l.to, MinCharge: l.least}}.Between(from, to)
+				total += fleet.Span{Price: l.price, From: l.from, To: l.to, MinCharge: l.terms.MinCharge, Increment: l.terms.Increment}.Between(from, to)
 			}
 			if total > s.Config.Limits.Daily {
 				t.Fatalf("seed %d: the day of %s in %s cost %s, the limit is %s", seed, from, s.Config.Timezone, total, s.Config.Limits.Daily)
@@ -378,7 +384,7 @@ func simulate(t *testing.T, r *rand.Rand, s *fleet.Snapshot, day time.Time) (all
 	t.Helper()
 	held := false
 	end := day.Add(50 * time.Hour)
-	least := fleet.Seconds(r.IntN(2) * 600)
+	terms := fleet.Terms{MinCharge: fleet.Seconds(r.IntN(2) * 600), Increment: []fleet.Seconds{0, 1, 60, 900, 3600}[r.IntN(5)]}
 	for now := day; now.Before(end); now = now.Add(s.Config.Interval.Duration()) {
 		remember(s, all, now)
 		b := open(t, *s)
@@ -393,10 +399,10 @@ func simulate(t *testing.T, r *rand.Rand, s *fleet.Snapshot, day time.Time) (all
 		}
 		if !held {
 			price := fleet.Money(1 + r.Int64N(int64(4*fleet.Unit)))
-			n, _ := b.Afford(r.IntN(4), price, least)
+			n, _ := b.Afford(r.IntN(4), price, terms)
 			for range n {
-				b.Reserve(1, price, least)
-				all = append(all, &life{price: price, from: now, least: least, asked: r.IntN(2) == 0})
+				b.Reserve(1, price, terms)
+				all = append(all, &life{price: price, from: now, terms: terms, asked: r.IntN(2) == 0})
 			}
 		}
 	}
@@ -427,12 +433,12 @@ func remember(s *fleet.Snapshot, all []*life, now time.Time) {
 	for i, l := range all {
 		switch {
 		case l.asked:
-			s.Memory.Intents = append(s.Memory.Intents, fleet.Intent{Kind: fleet.KindLaunch, State: fleet.IntentOpen, Count: 1, Reserve: l.price, Created: l.from, MinFor: l.least})
+			s.Memory.Intents = append(s.Memory.Intents, fleet.Intent{Kind: fleet.KindLaunch, State: fleet.IntentOpen, Count: 1, Reserve: l.price, Created: l.from, MinFor: l.terms.MinCharge, Increment: l.terms.Increment})
 		case !l.to.IsZero() && !l.to.After(now):
-			s.Memory.Ended = append(s.Memory.Ended, fleet.Span{Price: l.price, From: l.from, To: l.to, MinCharge: l.least, Provider: "aws"})
+			s.Memory.Ended = append(s.Memory.Ended, fleet.Span{Price: l.price, From: l.from, To: l.to, MinCharge: l.terms.MinCharge, Increment: l.terms.Increment, Provider: "aws"})
 		default:
 			s.Memory.Workers = append(s.Memory.Workers, fleet.Worker{
-				ID: fmt.Sprint(i), Place: fleet.Place{Provider: "aws"}, Status: fleet.Ready, Price: l.price, CostFrom: l.from, MinCharge: l.least,
+				ID: fmt.Sprint(i), Place: fleet.Place{Provider: "aws"}, Status: fleet.Ready, Price: l.price, CostFrom: l.from, MinCharge: l.terms.MinCharge, Increment: l.terms.Increment,
 			})
 		}
 	}

@@ -122,12 +122,12 @@ func (d *DB) Workers(ctx context.Context, since time.Time) ([]fleet.WorkerRecord
 		[]any{stamp(since)}, func(row pgx.Rows, w *fleet.WorkerRecord) error {
 			return row.Scan(append(workerFields(&w.Worker), at(&w.Ended), &w.EndWhy)...)
 		})
-	b.Queue(`SELECT l.worker, l.price, l.from_at, l.to_at, l.min_charge_seconds FROM sluice_ledger l JOIN workers w ON w.id = l.worker
+	b.Queue(`SELECT l.worker, l.price, l.from_at, l.to_at, l.min_charge_seconds, l.increment_seconds FROM sluice_ledger l JOIN workers w ON w.id = l.worker
 		WHERE coalesce(w.terminated_at, 'infinity') >= coalesce($1, '-infinity'::timestamptz)`, stamp(since)).Query(func(rows pgx.Rows) error {
 		return each(rows, func(row pgx.Rows) error {
 			var s fleet.Span
-			err := row.Scan(&s.Worker, &s.Price, at(&s.From), at(&s.To), &s.MinCharge)
-			costs[s.Worker] += cost(s)
+			err := row.Scan(&s.Worker, &s.Price, at(&s.From), at(&s.To), &s.MinCharge, &s.Increment)
+			costs[s.Worker] += s.Cost()
 			return err
 		})
 	})
@@ -140,10 +140,6 @@ func (d *DB) Workers(ctx context.Context, since time.Time) ([]fleet.WorkerRecord
 	return out, nil
 }
 
-func cost(s fleet.Span) fleet.Money {
-	return s.Price.For(max(s.To.Sub(s.From), s.MinCharge.Duration()))
-}
-
 // running is what a living cloud worker has cost since its last line in the ledger.
 func running(w fleet.WorkerRecord, now time.Time) fleet.Money {
 	switch {
@@ -152,5 +148,5 @@ func running(w fleet.WorkerRecord, now time.Time) fleet.Money {
 	case w.Status == fleet.Suspended:
 		return w.Idle.For(now.Sub(w.CostFrom))
 	}
-	return cost(fleet.Span{Price: w.Price, From: w.CostFrom, To: now, MinCharge: w.MinCharge})
+	return fleet.Span{Price: w.Price, From: w.CostFrom, To: now, MinCharge: w.MinCharge, Increment: w.Increment}.Cost()
 }

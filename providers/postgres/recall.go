@@ -97,14 +97,14 @@ func (r *recalled) queueState(b *pgx.Batch) {
 const workerColumns = `w.id, coalesce(w.pool, ''), coalesce(w.queues, '{}'), coalesce(w.provider, 'vps'), coalesce(w.scope, ''),
 	coalesce(w.zone, ''), coalesce(w.machine_id, ''), coalesce(w.instance_type, ''), coalesce(w.market, ''),
 	coalesce(w.intent_id::text, ''), coalesce(w.spec_hash, ''), coalesce(w.cost_per_hour_micros, 0), coalesce(w.idle_price_micros, 0),
-	coalesce(w.min_charge_seconds, 0), coalesce(w.status, ''), coalesce(w.slots, 0), coalesce(w.current_jobs, 0),
+	coalesce(w.min_charge_seconds, 0), coalesce(w.increment_seconds, 0), coalesce(w.status, ''), coalesce(w.slots, 0), coalesce(w.current_jobs, 0),
 	w.cost_from, w.boot_at, w.registered_at, w.last_heartbeat, coalesce(w.idle_since, w.last_job_completed_at, w.registered_at),
 	w.draining_at, w.drain_ack_at, coalesce(w.drain_why, ''), w.expires_at, w.changed_at, w.absent_since`
 
 func workerFields(w *fleet.Worker) []any {
 	return []any{
 		&w.ID, &w.Pool, &w.Queues, &w.Place.Provider, &w.Place.Scope, &w.Zone, &w.Machine, &w.Type, &w.Market,
-		&w.Intent, &w.Spec, &w.Price, &w.Idle, &w.MinCharge, &w.Status, &w.Slots, &w.Jobs,
+		&w.Intent, &w.Spec, &w.Price, &w.Idle, &w.MinCharge, &w.Increment, &w.Status, &w.Slots, &w.Jobs,
 		at(&w.CostFrom), at(&w.BootAt), at(&w.Registered), at(&w.Heartbeat), at(&w.IdleSince),
 		at(&w.DrainAt), at(&w.DrainAck), &w.DrainWhy, at(&w.Expires), at(&w.Changed), at(&w.AbsentSince),
 	}
@@ -126,12 +126,12 @@ func (r *recalled) queueWorkers(b *pgx.Batch) {
 func (r *recalled) queueIntents(b *pgx.Batch) {
 	list(b, &r.Intents, `SELECT i.id, i.kind, i.state, i.pool, coalesce(i.worker::text, ''), i.provider, i.scope, i.zone, i.machine, i.forced,
 		i.why, i.count, (SELECT count(*) FROM workers w WHERE w.intent_id = i.id), i.offers, i.prices, i.reserve, i.idempotent,
-		i.min_charge_seconds, i.created_at, i.changed_at, i.claimed_until, i.claim, i.empty_since
+		i.min_charge_seconds, i.increment_seconds, i.created_at, i.changed_at, i.claimed_until, i.claim, i.empty_since
 		FROM sluice_intents i WHERE i.state IN ('open', 'abandoned') ORDER BY i.id`, nil,
 		func(row pgx.Rows, i *fleet.Intent) error {
 			return row.Scan(&i.ID, &i.Kind, &i.State, &i.Pool, &i.Worker, &i.Ref.Place.Provider, &i.Ref.Place.Scope, &i.Ref.Zone,
 				&i.Ref.Machine, &i.Forced, &i.Why, &i.Count, &i.Bound, &i.Offers, &i.Prices, &i.Reserve, &i.Idempotent,
-				&i.MinFor, at(&i.Created), at(&i.Changed), at(&i.ClaimedUntil), &i.Claim, at(&i.EmptySince))
+				&i.MinFor, &i.Increment, at(&i.Created), at(&i.Changed), at(&i.ClaimedUntil), &i.Claim, at(&i.EmptySince))
 		})
 	list(b, &r.attempts, `SELECT a.intent, a.ordinal, a.launch, a.first_at, a.calls, a.outcome, a.code
 		FROM sluice_intent_attempts a JOIN sluice_intents i ON i.id = a.intent
@@ -155,15 +155,15 @@ func (r *recalled) join() {
 }
 
 func (r *recalled) queueBooks(b *pgx.Batch) {
-	list(b, &r.Ended, `SELECT coalesce(worker::text, ''), scope, machine, last, pool, provider, price, from_at, to_at, min_charge_seconds
+	list(b, &r.Ended, `SELECT coalesce(worker::text, ''), scope, machine, last, pool, provider, price, from_at, to_at, min_charge_seconds, increment_seconds
 		FROM sluice_ledger WHERE to_at > (SELECT sluice_clock()) - interval '50 hours' ORDER BY to_at, id`, nil,
 		func(row pgx.Rows, s *fleet.Span) error {
-			return row.Scan(&s.Worker, &s.Scope, &s.Machine, &s.Last, &s.Pool, &s.Provider, &s.Price, at(&s.From), at(&s.To), &s.MinCharge)
+			return row.Scan(&s.Worker, &s.Scope, &s.Machine, &s.Last, &s.Pool, &s.Provider, &s.Price, at(&s.From), at(&s.To), &s.MinCharge, &s.Increment)
 		})
-	list(b, &r.Sightings, `SELECT provider, scope, machine, first_seen, last_seen, price FROM sluice_sightings
+	list(b, &r.Sightings, `SELECT provider, scope, machine, first_seen, last_seen, price, increment_seconds FROM sluice_sightings
 		ORDER BY provider, scope, machine_id`, nil,
 		func(row pgx.Rows, s *fleet.Sighting) error {
-			return row.Scan(&s.Place.Provider, &s.Place.Scope, &s.Machine, at(&s.First), at(&s.Last), &s.Price)
+			return row.Scan(&s.Place.Provider, &s.Place.Scope, &s.Machine, at(&s.First), at(&s.Last), &s.Price, &s.Increment)
 		})
 	list(b, &r.CoolOffs, "SELECT offer, until, count, code FROM sluice_cool_offs ORDER BY offer", nil,
 		func(row pgx.Rows, c *fleet.CoolOff) error { return row.Scan(&c.Offer, at(&c.Until), &c.Count, &c.Code) })

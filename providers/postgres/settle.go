@@ -42,11 +42,11 @@ const (
 
 	// bornWorkers are the rows of machines that a launch answered with.
 	bornWorkers = `INSERT INTO workers AS w (id, pool, queues, provider, scope, zone, machine_id, instance_type, market, intent_id, spec_hash,
-		cost_per_hour_micros, cost_per_hour_cents, min_charge_seconds, status, cost_from, boot_at, expires_at, changed_at, created_at)
+		cost_per_hour_micros, cost_per_hour_cents, min_charge_seconds, increment_seconds, status, cost_from, boot_at, expires_at, changed_at, created_at)
 		SELECT gen_random_uuid(), i.pool, ARRAY(SELECT q ->> 'name' FROM jsonb_array_elements(sluice_assignment(i.pool) -> 'queues') q),
 		a.launch -> 'offer' ->> 'provider', coalesce(a.launch -> 'offer' ->> 'scope', ''), coalesce(nullif(m ->> 'zone', ''), i.zone),
 		m ->> 'id', coalesce(nullif(m ->> 'type', ''), i.type), coalesce(nullif(m ->> 'market', ''), i.market), a.intent, coalesce(i.spec, ''),
-		i.price, i.price / 10000.0, i.min_charge, 'provisioning', i.first_at, i.last_at, coalesce((m -> 'tags' ->> 'expires')::timestamptz, i.expires), sluice_clock(), sluice_clock()
+		i.price, i.price / 10000.0, i.min_charge, i.increment, 'provisioning', i.first_at, i.last_at, coalesce((m -> 'tags' ->> 'expires')::timestamptz, i.expires), sluice_clock(), sluice_clock()
 		FROM jsonb_array_elements($1::jsonb) m
 		JOIN sluice_intent_attempts a ON a.intent = $2::uuid AND a.ordinal = $3
 		CROSS JOIN sluice_answer($2::uuid, $3, NULL, NULL) i

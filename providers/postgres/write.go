@@ -114,6 +114,7 @@ type workerRow struct {
 	Price     fleet.Money   `json:"price"`
 	Idle      fleet.Money   `json:"idle_price"`
 	MinCharge fleet.Seconds `json:"min_charge"`
+	Increment fleet.Seconds `json:"increment"`
 	Status    fleet.Status  `json:"status"`
 	Slots     int           `json:"slots"`
 
@@ -130,7 +131,7 @@ type workerRow struct {
 
 // workerRecord reads such rows in SQL.
 const workerRecord = `jsonb_to_recordset($1::jsonb) AS n (was text, end_why text, id uuid, pool text, queues text[], provider text, scope text, zone text,
-	machine_id text, instance_type text, market text, intent_id uuid, spec_hash text, price bigint, idle_price bigint, min_charge bigint,
+	machine_id text, instance_type text, market text, intent_id uuid, spec_hash text, price bigint, idle_price bigint, min_charge bigint, increment bigint,
 	status text, slots int, cost_from timestamptz, boot_at timestamptz, registered_at timestamptz, draining_at timestamptz,
 	drain_ack_at timestamptz, drain_why text, expires_at timestamptz, changed_at timestamptz, absent_since timestamptz)`
 
@@ -138,7 +139,7 @@ func toRow(w fleet.Worker) workerRow {
 	return workerRow{
 		ID: w.ID, Pool: w.Pool, Queues: append([]string{}, w.Queues...), Provider: w.Place.Provider, Scope: w.Place.Scope, Zone: w.Zone,
 		Machine: w.Machine, Type: w.Type, Market: w.Market, Intent: w.Intent, Spec: w.Spec, Price: w.Price, Idle: w.Idle,
-		MinCharge: w.MinCharge, Status: w.Status, Slots: w.Slots, CostFrom: w.CostFrom, BootAt: w.BootAt, Registered: w.Registered,
+		MinCharge: w.MinCharge, Increment: w.Increment, Status: w.Status, Slots: w.Slots, CostFrom: w.CostFrom, BootAt: w.BootAt, Registered: w.Registered,
 		DrainAt: w.DrainAt, DrainAck: w.DrainAck, DrainWhy: w.DrainWhy, Expires: w.Expires, Changed: w.Changed, AbsentSince: w.AbsentSince,
 	}
 }
@@ -151,7 +152,7 @@ const (
 	changeWorkers = `UPDATE workers w SET
 		pool = n.pool, zone = n.zone, instance_type = n.instance_type, market = n.market, intent_id = n.intent_id, spec_hash = n.spec_hash,
 		cost_per_hour_micros = n.price, cost_per_hour_cents = n.price / 10000.0, idle_price_micros = n.idle_price,
-		min_charge_seconds = n.min_charge, status = n.status, cost_from = n.cost_from, boot_at = n.boot_at,
+		min_charge_seconds = n.min_charge, increment_seconds = n.increment, status = n.status, cost_from = n.cost_from, boot_at = n.boot_at,
 		registered_at = CASE WHEN n.boot_at IS NOT DISTINCT FROM w.boot_at THEN coalesce(w.registered_at, n.registered_at) ELSE n.registered_at END,
 		draining_at = n.draining_at,
 		drain_ack_at = CASE WHEN n.draining_at IS NOT DISTINCT FROM w.draining_at THEN coalesce(w.drain_ack_at, n.drain_ack_at) ELSE n.drain_ack_at END,
@@ -166,10 +167,10 @@ const (
 
 	// A row may be there already: the machine registered first, or its row had ended.
 	adoptWorkers = `INSERT INTO workers AS w (id, pool, queues, provider, scope, zone, machine_id, instance_type, market, intent_id, spec_hash,
-		cost_per_hour_micros, cost_per_hour_cents, idle_price_micros, min_charge_seconds, status, slots, cost_from, boot_at, registered_at,
+		cost_per_hour_micros, cost_per_hour_cents, idle_price_micros, min_charge_seconds, increment_seconds, status, slots, cost_from, boot_at, registered_at,
 		draining_at, drain_ack_at, drain_why, expires_at, changed_at, absent_since, created_at, terminated_at, end_why)
 		SELECT n.id, n.pool, n.queues, n.provider, n.scope, n.zone, n.machine_id, n.instance_type, n.market, n.intent_id, n.spec_hash,
-		n.price, n.price / 10000.0, n.idle_price, n.min_charge, n.status, greatest(n.slots, 1), n.cost_from, n.boot_at, n.registered_at,
+		n.price, n.price / 10000.0, n.idle_price, n.min_charge, n.increment, n.status, greatest(n.slots, 1), n.cost_from, n.boot_at, n.registered_at,
 		n.draining_at, n.drain_ack_at, n.drain_why, n.expires_at, coalesce(n.changed_at, $2), n.absent_since, $2::timestamptz,
 		CASE WHEN n.status IN ('terminated', 'failed') THEN $2::timestamptz END, CASE WHEN n.status IN ('terminated', 'failed') THEN 'gone' END
 		FROM ` + workerRecord + ` ORDER BY n.provider, n.scope, n.machine_id
@@ -185,6 +186,7 @@ const (
 		cost_per_hour_micros = CASE WHEN w.cost_per_hour_micros = 0 THEN excluded.cost_per_hour_micros ELSE w.cost_per_hour_micros END,
 		cost_per_hour_cents = CASE WHEN w.cost_per_hour_micros = 0 THEN excluded.cost_per_hour_cents ELSE w.cost_per_hour_cents END,
 		min_charge_seconds = greatest(w.min_charge_seconds, excluded.min_charge_seconds),
+		increment_seconds = greatest(w.increment_seconds, excluded.increment_seconds),
 		expires_at = coalesce(w.expires_at, excluded.expires_at),
 		cost_from = CASE WHEN w.status IN ('terminated', 'failed') THEN greatest(w.terminated_at, excluded.cost_from) ELSE least(w.cost_from, excluded.cost_from) END,
 		boot_at = CASE WHEN w.status IN ('terminated', 'failed') THEN excluded.boot_at ELSE coalesce(w.boot_at, excluded.boot_at) END,
@@ -251,12 +253,12 @@ func toAttempt(intent string, a fleet.Attempt) (attemptRow, error) {
 
 const (
 	storeIntents = `INSERT INTO sluice_intents AS i (id, kind, state, pool, worker, provider, scope, zone, machine, forced, why, count, offers,
-		prices, reserve, idempotent, min_charge_seconds, created_at, changed_at, claimed_until, claim, empty_since)
+		prices, reserve, idempotent, min_charge_seconds, increment_seconds, created_at, changed_at, claimed_until, claim, empty_since)
 		SELECT n.id, n.kind, n.state, n.pool, nullif(n.worker, '')::uuid, n.provider, n.scope, n.zone, n.machine, coalesce(n.forced, false),
-		coalesce(n.why, ''), n.count, n.offers, n.prices, n.reserve, coalesce(n.idempotent, false), n.min_charge_seconds,
+		coalesce(n.why, ''), n.count, n.offers, n.prices, n.reserve, coalesce(n.idempotent, false), n.min_charge_seconds, coalesce(n.increment_seconds, 0),
 		coalesce(n.created_at, $2), coalesce(n.changed_at, $2), n.claimed_until, n.claim, n.empty_since
 		FROM jsonb_to_recordset($1::jsonb) AS n (id uuid, kind text, state text, pool text, worker text, provider text, scope text, zone text,
-		machine text, forced bool, why text, count int, offers jsonb, prices jsonb, reserve bigint, idempotent bool, min_charge_seconds bigint,
+		machine text, forced bool, why text, count int, offers jsonb, prices jsonb, reserve bigint, idempotent bool, min_charge_seconds bigint, increment_seconds bigint,
 		created_at timestamptz, changed_at timestamptz, claimed_until timestamptz, claim text, empty_since timestamptz)
 		ON CONFLICT (id) DO UPDATE SET state = excluded.state, forced = excluded.forced, why = excluded.why, count = excluded.count,
 		offers = excluded.offers, prices = excluded.prices, reserve = excluded.reserve, changed_at = excluded.changed_at,
@@ -306,17 +308,18 @@ func rank(s fleet.IntentState) int {
 
 func (w *writer) books(r *recalled, p fleet.Plan, rec fleet.Record) {
 	if len(p.Spans) > 0 {
-		w.rows(`INSERT INTO sluice_ledger (worker, provider, scope, machine, pool, last, price, from_at, to_at, min_charge_seconds)
+		w.rows(`INSERT INTO sluice_ledger (worker, provider, scope, machine, pool, last, price, from_at, to_at, min_charge_seconds, increment_seconds)
 			SELECT nullif(n.worker, '')::uuid, n.provider, coalesce(n.scope, ''), n.machine, n.pool, coalesce(n.last, false), n.price,
-			coalesce(n."from", n."to"), n."to", n.min_charge_seconds
+			coalesce(n."from", n."to"), n."to", n.min_charge_seconds, coalesce(n.increment_seconds, 0)
 			FROM jsonb_to_recordset($1::jsonb) AS n (worker text, provider text, scope text, machine text, pool text, last bool, price bigint,
-			"from" timestamptz, "to" timestamptz, min_charge_seconds bigint)`, p.Spans)
+			"from" timestamptz, "to" timestamptz, min_charge_seconds bigint, increment_seconds bigint)`, p.Spans)
 	}
 	if len(r.Sightings) > 0 || len(p.Sightings) > 0 {
 		w.Queue("DELETE FROM sluice_sightings")
-		w.rows(`INSERT INTO sluice_sightings (provider, scope, machine_id, machine, first_seen, last_seen, price)
+		w.rows(`INSERT INTO sluice_sightings (provider, scope, machine_id, machine, first_seen, last_seen, price, increment_seconds)
 			SELECT s -> 'place' ->> 'provider', coalesce(s -> 'place' ->> 'scope', ''), s -> 'machine' ->> 'id', s -> 'machine',
-			(s ->> 'first_seen')::timestamptz, (s ->> 'last_seen')::timestamptz, (s ->> 'price')::bigint
+			(s ->> 'first_seen')::timestamptz, (s ->> 'last_seen')::timestamptz, (s ->> 'price')::bigint,
+			coalesce((s ->> 'increment_seconds')::bigint, 0)
 			FROM jsonb_array_elements($1::jsonb) s`, append([]fleet.Sighting{}, p.Sightings...))
 	}
 	if len(rec.Quotes) > 0 {

@@ -43,7 +43,7 @@ func protocol() []mutant {
 		in("core/decide/admit.go", "1", "an older config may still launch", "case d.s.ConfigAt.Before(d.s.Memory.ConfigAt):", "case false:"),
 		in(decide, "1", "a due time in the future is stored as it is", "if d.plan.Due.After(now) {", "if false {"),
 		in("core/decide/admit.go", "1", "repeated due times are not skipped", "if !last.IsZero() && !due.After(last) {", "if false {"),
-		in(grow, "2", "no reservation", "	d.books.Reserve(n, in.Reserve, in.MinFor)\n", ""),
+		in(grow, "2", "no reservation", "	d.books.Reserve(n, in.Reserve, in.Terms())\n", ""),
 		in(grow, "2", "reservation for the cheapest offer only", "in.Reserve, in.MinFor = max(in.Reserve, o.price),", "in.Reserve, in.MinFor = offers[0].price,"),
 		in(act, "2", "a new token on a repeat", "	for {\n		cloud, ok := w.Clouds", "	if repeat {\n		l := *a.Launch\n		l.Token += \"-again\"\n		a.Launch = &l\n	}\n	for {\n		cloud, ok := w.Clouds"),
 		in(act, "3", "the next offer after an unknown outcome", "more := res.Outcome == fleet.OutcomeRefused &&", "more := res.Outcome != fleet.OutcomeDone &&"),

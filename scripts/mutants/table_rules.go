@@ -55,13 +55,16 @@ func rules() []mutant {
 
 // money is the guard before each launch, and the daily rule.
 func money() []mutant {
-	const spend, judge = "core/spend/spend.go", "core/decide/money.go"
+	const spend, judge, span, inventory = "core/spend/spend.go", "core/decide/money.go", "core/fleet/span.go", "core/decide/inventory.go"
 	return []mutant{
 		in(spend, "money", "no hourly limit", "over := b.Rate + b.Reserved + add - b.Hourly; over > 0", "over := b.Rate + b.Reserved + add - b.Hourly; over > 1<<60"),
 		in(spend, "money", "what is reserved does not count against the hourly limit", "over := b.Rate + b.Reserved + add - b.Hourly", "over := b.Rate + add - b.Hourly"),
-		in(spend, "money", "no daily limit before a launch", "over := b.Today + tail + next - b.Daily; over > 0", "over := b.Today + tail + next - b.Daily; over > 1<<60"),
+		in(spend, "money", "no daily limit before a launch", "over := b.Today + tail + next*fleet.Money(n) - b.Daily; over > 0", "over := b.Today + tail + next*fleet.Money(n) - b.Daily; over > 1<<60"),
 		in(spend, "money", "a breach is noticed when the limit is passed", "return b.Today+b.Tail > b.Daily", "return b.Today > b.Daily"),
-		in(spend, "money", "no minimum charge", "if least := l.From.Add(l.MinCharge.Duration()); least.After(end) {", "if least := l.From; least.After(end) {"),
+		in(span, "money", "no minimum charge", "return max(t.rounded(d), t.MinCharge.Duration())", "return t.rounded(d)"),
+		in(span, "money", "a begun increment is not charged whole", "return d + step - d%step", "return d"),
+		in("core/spend/account.go", "money", "what is begun before the end of a drain is not foreseen", "more := l.Terms().More(ran, o.ahead, whole)", "more := o.ahead"),
+		in(inventory, "money", "a suspended machine of an unknown price costs nothing", "return price\n	}\n	return w.Price", "return price\n	}\n	return 0"),
 		in(spend, "money", "orphans cost nothing", "	for _, o := range m.Sightings {\n		rate += o.Price\n	}\n", ""),
 		in(spend, "money", "a bill is never dearer than own books", "sum += b.Excess", "sum += 0 * b.Excess"),
 		in(spend, "money", "suspended machines cost as if they ran", "return w.Idle", "return w.Price"),

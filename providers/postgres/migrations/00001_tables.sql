@@ -35,6 +35,7 @@ ALTER TABLE workers
     ADD COLUMN IF NOT EXISTS cost_per_hour_micros bigint NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS idle_price_micros bigint NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS min_charge_seconds bigint NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS increment_seconds bigint NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS created_at timestamptz NOT NULL DEFAULT sluice_clock(),
     ADD COLUMN IF NOT EXISTS cost_from timestamptz,
     ADD COLUMN IF NOT EXISTS boot_at timestamptz,
@@ -110,7 +111,7 @@ BEGIN
         ('workers', 'uuid', '{id,intent_id}'::text[]),
         ('workers', 'text or varchar', '{pool,provider,scope,zone,machine_id,instance_type,market,spec_hash,status,drain_why,end_why}'),
         ('workers', '_text', '{queues,classes}'),
-        ('workers', 'a whole number', '{slots,current_jobs,cost_per_hour_micros,idle_price_micros,min_charge_seconds}'),
+        ('workers', 'a whole number', '{slots,current_jobs,cost_per_hour_micros,idle_price_micros,min_charge_seconds,increment_seconds}'),
         ('workers', 'numeric or a whole number', '{cost_per_hour_cents}'),
         ('workers', 'timestamp with time zone', '{created_at,cost_from,boot_at,registered_at,last_heartbeat,last_job_completed_at,idle_since,draining_at,drain_ack_at,expires_at,changed_at,absent_since,terminated_at}'),
         ('worker_metrics', 'uuid', '{worker_id}'),
@@ -146,7 +147,7 @@ BEGIN
       INTO wrong
       FROM information_schema.columns c
       JOIN (VALUES
-        ('workers', '{id,pool,queues,provider,scope,zone,machine_id,instance_type,market,spec_hash,status,slots,current_jobs,cost_per_hour_cents,cost_per_hour_micros,idle_price_micros,min_charge_seconds}'::text[]),
+        ('workers', '{id,pool,queues,provider,scope,zone,machine_id,instance_type,market,spec_hash,status,slots,current_jobs,cost_per_hour_cents,cost_per_hour_micros,idle_price_micros,min_charge_seconds,increment_seconds}'::text[]),
         ('worker_metrics', '{worker_id}'),
         ('job_attempts', '{id,job_id,worker_id,attempt,status}')
       ) AS own (tab, cols) ON own.tab = c.table_name
@@ -261,6 +262,7 @@ CREATE TABLE sluice_intents (
     reserve bigint NOT NULL,
     idempotent boolean NOT NULL,
     min_charge_seconds bigint NOT NULL,
+    increment_seconds bigint NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL,
     changed_at timestamptz NOT NULL,
     claimed_until timestamptz,
@@ -300,7 +302,8 @@ CREATE TABLE sluice_ledger (
     price bigint NOT NULL,
     from_at timestamptz NOT NULL,
     to_at timestamptz NOT NULL,
-    min_charge_seconds bigint NOT NULL
+    min_charge_seconds bigint NOT NULL,
+    increment_seconds bigint NOT NULL DEFAULT 0
 );
 CREATE INDEX sluice_ledger_to ON sluice_ledger (to_at);
 CREATE INDEX sluice_ledger_worker ON sluice_ledger (worker);
@@ -313,6 +316,7 @@ CREATE TABLE sluice_sightings (
     first_seen timestamptz NOT NULL,
     last_seen timestamptz NOT NULL,
     price bigint NOT NULL,
+    increment_seconds bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (provider, scope, machine_id)
 );
 CREATE TABLE sluice_quotes (offer text PRIMARY KEY, price bigint NOT NULL, at timestamptz NOT NULL);

@@ -74,13 +74,13 @@ $$;
 -- The columns of a worker's row that come from the launch that it answers.
 -- +goose StatementBegin
 CREATE FUNCTION sluice_answer(intent uuid, ordinal integer, type text, market text)
-RETURNS TABLE (pool text, price bigint, min_charge bigint, spec text, expires timestamptz, first_at timestamptz, last_at timestamptz, type text, market text, zone text)
+RETURNS TABLE (pool text, price bigint, min_charge bigint, increment bigint, spec text, expires timestamptz, first_at timestamptz, last_at timestamptz, type text, market text, zone text)
 LANGUAGE sql STABLE AS $$
     SELECT i.pool,
            coalesce((SELECT (i.prices ->> (o.n::int - 1))::bigint
                        FROM jsonb_array_elements(i.offers) WITH ORDINALITY AS o (offer, n)
                       WHERE o.offer = (a.launch -> 'offer')::jsonb LIMIT 1), i.reserve),
-           i.min_charge_seconds,
+           i.min_charge_seconds, i.increment_seconds,
            a.launch -> 'tags' ->> 'spec',
            nullif(a.launch -> 'tags' ->> 'expires', '')::timestamptz,
            coalesce(a.first_at, i.created_at),
@@ -141,12 +141,12 @@ BEGIN
         -- Machines of one launch are counted one after the other, so that none is overlooked.
         PERFORM pg_advisory_xact_lock(378318, hashtext(sluice_register.intent::text));
         INSERT INTO workers AS k (id, pool, provider, scope, zone, machine_id, instance_type, market, intent_id, spec_hash, status,
-            cost_per_hour_micros, cost_per_hour_cents, min_charge_seconds, cost_from, boot_at, expires_at, changed_at, draining_at, drain_why)
+            cost_per_hour_micros, cost_per_hour_cents, min_charge_seconds, increment_seconds, cost_from, boot_at, expires_at, changed_at, draining_at, drain_why)
         SELECT gen_random_uuid(), coalesce(i.pool, sluice_register.pool), sluice_register.provider, coalesce(sluice_register.scope, ''),
                coalesce(nullif(sluice_register.zone, ''), i.zone, ''), sluice_register.machine,
                coalesce(sluice_register.type, i.type, ''), coalesce(sluice_register.market, i.market, ''),
                sluice_register.intent, coalesce(sluice_register.spec, i.spec, ''), CASE WHEN surplus THEN 'draining' ELSE 'provisioning' END,
-               p.price, p.price / 10000.0, coalesce(i.min_charge, 0), coalesce(i.first_at, at), coalesce(i.last_at, at),
+               p.price, p.price / 10000.0, coalesce(i.min_charge, 0), coalesce(i.increment, 0), coalesce(i.first_at, at), coalesce(i.last_at, at),
                coalesce(sluice_register.expires, i.expires), at,
                CASE WHEN surplus THEN at END, CASE WHEN surplus THEN 'drain.surplus' END
           FROM (SELECT EXISTS ( -- more machines than the launch asked for
