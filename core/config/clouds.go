@@ -112,7 +112,7 @@ func several(list []string, one string) []string {
 // resolve makes the enabled provider that decisions see.
 func (c cloud) resolve() (fleet.Provider, error) {
 	settings, err := json.Marshal(c.block)
-	return fleet.Provider{Name: c.name, Scope: c.scope, MaxInstances: c.most, Settings: settings}, err
+	return fleet.Provider{Name: c.name, Scope: c.scope, Currency: c.currency, MaxInstances: c.most, Settings: settings}, err
 }
 
 // known are the static prices in the config's currency. Processes of this computer may cost nothing; a cloud's machine
@@ -146,16 +146,25 @@ func (c cloud) suspended(f File) []fleet.SuspendedPrice {
 	return out
 }
 
-// money is a price in the config's currency, rounded up; the schema has seen that it is a number.
+// money is a price in the config's currency; the schema has seen that it is a number, and the review that there is a rate.
 func (f File) money(p Price, currency string) fleet.Money {
-	if currency != f.Currency {
-		p = convert(p, f.ExchangeRates[currency])
-	}
 	m, err := fleet.ParseMoney(string(p))
 	if err != nil {
-		return 0 // unreachable behind the schema's pattern
+		return 0
 	}
+	m, _ = fleet.Config{Currency: f.Currency, ExchangeRates: f.rates()}.Exchange(m, currency)
 	return m
+}
+
+func (f File) rates() map[string]string {
+	if len(f.ExchangeRates) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(f.ExchangeRates))
+	for currency, rate := range f.ExchangeRates {
+		out[currency] = string(rate)
+	}
+	return out
 }
 
 // offers are what a provider's own block offers.

@@ -13,8 +13,8 @@ type File struct {
 	Name string `json:"name" jsonschema:"pattern=^[a-z][a-z0-9-]{1\\,30}$,default=sluice" jsonschema_extras:"x-expected=2 to 31 lower-case letters\\, digits and hyphens\\, a letter first"`
 	// Currency of every amount in cents.
 	Currency string `json:"currency" jsonschema:"pattern=^[A-Z]{3}$,default=USD" jsonschema_extras:"x-expected=a currency code such as USD"`
-	// Worth of one unit of another currency in `currency`, for providers that bill in another one.
-	ExchangeRates map[string]Rate `json:"exchange_rates,omitempty" jsonschema_extras:"x-not-honoured=true"`
+	// Worth of one unit of another currency in `currency`, for providers that quote and bill in another one.
+	ExchangeRates map[string]Rate `json:"exchange_rates,omitempty"`
 	// IANA time zone whose midnight ends the daily limit, and the default zone of windows.
 	Timezone string `json:"timezone" jsonschema:"default=UTC"`
 	// How far Sluice may go: `vps_only` never starts a cloud machine, `hybrid` adds machines to the VPS for bursts, `cloud_first` holds the baseline in the cloud.

@@ -34,7 +34,7 @@ type honour struct {
 func (h *honour) walk(n *node, s *shape, p path) {
 	if s.NotHonoured {
 		if !n.inheritedFrom() && h.differs(n, s) && h.matters(p) {
-			h.paths = append(h.paths, h.exact(p)...)
+			h.paths = append(h.paths, p.String())
 		}
 		return
 	}
@@ -106,8 +106,6 @@ func (h *honour) disabled(p path) bool {
 func (h *honour) matters(p path) bool {
 	enabled := h.f.enabled()
 	switch p.String() {
-	case "exchange_rates":
-		return len(h.foreign()) > 0
 	case "connections.rabbitmq.management_url", "connections.rabbitmq.worker_url", "connections.rabbitmq.vhost", "connections.rabbitmq.ca":
 		return slices.ContainsFunc(sortedKeys(h.f.Queues), func(q string) bool { return h.f.Queues[q].Source.Kind == fleet.SourceRabbitMQ })
 	case "connections.redis.ca":
@@ -124,28 +122,4 @@ func (h *honour) matters(p path) bool {
 		return len(h.f.Alerts.Channels) > 0
 	}
 	return true
-}
-
-// exact names the single rates that are used, and else the key itself.
-func (h *honour) exact(p path) []string {
-	if p.String() != "exchange_rates" {
-		return []string{p.String()}
-	}
-	var out []string
-	for _, currency := range h.foreign() {
-		out = append(out, p.key(currency).String())
-	}
-	return out
-}
-
-// foreign are the currencies of enabled providers that are not the config's.
-func (h *honour) foreign() []string {
-	var out []string
-	for _, c := range h.f.clouds() {
-		if c.enabled && c.currency != h.f.Currency {
-			out = append(out, c.currency)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

@@ -15,7 +15,7 @@ type resolver struct {
 
 func (r resolver) config() (fleet.Config, error) {
 	f := r.f
-	c := fleet.Config{Name: f.Name, Currency: f.Currency, Timezone: f.Timezone, Mode: f.Mode, Interval: fleet.Seconds(f.EvaluationIntervalSeconds),
+	c := fleet.Config{Name: f.Name, Currency: f.Currency, ExchangeRates: f.rates(), Timezone: f.Timezone, Mode: f.Mode, Interval: fleet.Seconds(f.EvaluationIntervalSeconds),
 		Workers: f.Workers.rules(), Limits: f.CostLimits.limits(), Channels: f.Alerts.resolve(), Page: f.Alerts.PageURL}
 	for _, name := range sortedKeys(f.Queues) {
 		c.Queues = append(c.Queues, f.Queues[name].resolve(name))

@@ -262,7 +262,7 @@ func (d *decision) barred(f *fold, o fleet.Offer, price fleet.Money, known bool)
 	l, listed := d.lists[o.Place]
 	switch cool := d.coolOffs[o.Key()]; {
 	case !enabled || !known:
-		return fleet.OfferNoPrice{}
+		return fleet.OfferNoPrice{Currency: d.foreign(o)}
 	case o.MaxPrice > 0 && price-d.s.Config.Limits.Extras > o.MaxPrice:
 		return fleet.OfferAboveCap{Price: price - d.s.Config.Limits.Extras, Cap: o.MaxPrice}
 	case !listed || !l.Complete():

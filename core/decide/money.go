@@ -177,6 +177,16 @@ func prices(s fleet.Snapshot) map[string]fleet.Money {
 	return out
 }
 
+// foreign is the currency that an offer is quoted in, where the config has no rate for it.
+func (d *decision) foreign(o fleet.Offer) string {
+	for _, q := range d.s.Quotes {
+		if q.Offer == o.Key() {
+			return q.Currency
+		}
+	}
+	return ""
+}
+
 // priceOf is what a machine found without a row costs per hour: the price of its type, else the
 // dearest known of its provider, because too much is noticed and too little is not.
 func (d *decision) priceOf(p fleet.Place, m fleet.Machine) fleet.Money {
@@ -205,7 +215,7 @@ func (d *decision) priceOf(p fleet.Place, m fleet.Machine) fleet.Money {
 func (d *decision) dearestEver(provider string) fleet.Money {
 	out := fleet.Money(0)
 	for _, q := range d.s.Memory.Quotes {
-		if strings.HasPrefix(q.Offer, provider+"/") {
+		if strings.HasPrefix(q.Offer, provider+"/") && q.Price > 0 {
 			out = max(out, q.Price+d.s.Config.Limits.Extras)
 		}
 	}

@@ -160,6 +160,9 @@ func (words) reserved(m fleet.Money) string {
 func (w words) offer(r fleet.Reason) string {
 	switch r := r.(type) {
 	case fleet.OfferNoPrice:
+		if r.Currency != "" {
+			return fmt.Sprintf("it is quoted in %s, and exchange_rates.%s is missing: its price is unknown, and unknown is not free", r.Currency, r.Currency)
+		}
 		return "its price is unknown, and unknown is not free; name one under prices"
 	case fleet.OfferDearer:
 		return fmt.Sprintf("dearer: %s per hour, another costs %s", w.money(r.Price), amount(r.Best))

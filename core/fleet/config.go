@@ -18,11 +18,13 @@ const (
 // Config is a config file after defaults, overrides and presets: what decisions read.
 // Slices are sorted by name, so that equal configs are equal bytes.
 type Config struct {
-	Name     string  `json:"name"`     // owner tag of every machine
-	Currency string  `json:"currency"` // of every Money
-	Timezone string  `json:"timezone"` // IANA; whose midnight ends the daily limit
-	Mode     Mode    `json:"mode"`
-	Interval Seconds `json:"evaluation_interval_seconds"`
+	Name     string `json:"name"`     // owner tag of every machine
+	Currency string `json:"currency"` // of every Money
+	// ExchangeRates are what one unit of another currency is worth in Currency, as decimals.
+	ExchangeRates map[string]string `json:"exchange_rates,omitempty"`
+	Timezone      string            `json:"timezone"` // IANA; whose midnight ends the daily limit
+	Mode          Mode              `json:"mode"`
+	Interval      Seconds           `json:"evaluation_interval_seconds"`
 
 	Queues    []Queue    `json:"queues,omitempty"`
 	Pools     []Pool     `json:"pools,omitempty"`
@@ -133,6 +135,7 @@ type Tier struct {
 type Provider struct {
 	Name         string `json:"name"`
 	Scope        string `json:"scope,omitempty"`
+	Currency     string `json:"currency,omitempty"` // that it quotes and bills in; empty: the config's
 	MaxInstances int    `json:"max_instances"`
 	// Settings is the provider's own block, references instead of secrets; a Launch carries it along.
 	Settings json.RawMessage `json:"settings,omitempty"`

@@ -45,6 +45,9 @@ type Quote struct {
 	Offer string    `json:"offer"` // Offer.Key
 	Price Money     `json:"price"`
 	At    time.Time `json:"at"`
+	// Currency of the price: from a provider, empty is that of its settings. In memory it is the one that the config has
+	// no rate for, and there is no price.
+	Currency string `json:"currency,omitempty"`
 }
 
 // CoolOff keeps an offer from being tried again until a time, after it was refused for capacity or quota.

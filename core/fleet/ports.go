@@ -67,7 +67,7 @@ type Compute interface {
 	// List pages to the end; a partial list is an error. It shows every machine whose sluice:name tag
 	// is name, whatever its deployment. The time is the cloud's own clock (a Date header).
 	List(ctx context.Context, scope, name string) ([]Machine, time.Time, error)
-	// Quote returns prices per hour in the config's currency of those offers whose price it knows.
+	// Quote returns prices per hour, in the provider's own currency, of those offers whose price it knows.
 	Quote(ctx context.Context, offers []Offer) ([]Quote, error)
 	Launch(ctx context.Context, l Launch) ([]Machine, error)
 	Suspend(ctx context.Context, m Ref) error
@@ -82,7 +82,7 @@ type Cloud struct {
 }
 
 // Billing tells what a provider charges. A period may be asked for again; charges are late,
-// estimated and corrected, so each answer replaces the last. Errors as for Compute.
+// estimated and corrected, so each answer replaces the last. Amounts are in the provider's own currency. Errors as for Compute.
 type Billing interface {
 	Charges(ctx context.Context, from, to time.Time) ([]Bill, error)
 }

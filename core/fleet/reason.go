@@ -165,7 +165,9 @@ type (
 // Why an offer was passed over.
 type (
 	// OfferNoPrice: unknown is not free.
-	OfferNoPrice struct{}
+	OfferNoPrice struct {
+		Currency string `json:"currency,omitempty"` // that it is quoted in, without an exchange rate
+	}
 	// OfferDearer: another comes first.
 	OfferDearer struct {
 		Price Money `json:"price"`

@@ -124,6 +124,7 @@ type Bill struct {
 	Provider string    `json:"provider"`
 	Day      string    `json:"day"` // the provider's own day, 2006-01-02 UTC
 	Amount   Money     `json:"amount"`
+	Currency string    `json:"currency,omitempty"` // of a provider's answer; empty: that of its settings, and ever after the config's
 	SeenAt   time.Time `json:"seen_at"`
 	// Excess is what this answer adds beyond own accrual of that day and earlier excesses; it
 	// counts on the local day of SeenAt.

@@ -118,6 +118,7 @@ type cloud struct {
 	machines []fleet.Machine
 	listErr  error
 	prices   map[string]fleet.Money
+	currency string           // that quotes say they are in
 	answers  map[string]error // launch by type; others by machine
 	hang     bool             // launches answer only when their time is over
 	calls    []string
@@ -149,7 +150,7 @@ func (c *cloud) Quote(_ context.Context, offers []fleet.Offer) ([]fleet.Quote, e
 	for _, o := range offers {
 		c.did("quote " + o.Type)
 		if p, ok := c.prices[o.Type]; ok {
-			out = append(out, fleet.Quote{Offer: o.Key(), Price: p})
+			out = append(out, fleet.Quote{Offer: o.Key(), Price: p, Currency: c.currency})
 		}
 	}
 	return out, nil

@@ -276,7 +276,7 @@ func quote(ctx context.Context, w World, c fleet.Config, m fleet.Memory) []fleet
 			got, err := cloud.Quote(ctx, ask[name])
 			cancel()
 			if err == nil { // without a price nothing is launched, and the decision says so
-				out = append(out, got...)
+				out = append(out, c.Quoted(name, got)...)
 			}
 		}
 	}
@@ -330,6 +330,9 @@ func observeBills(ctx context.Context, w World, due time.Time) (observation, err
 	slices.Sort(names)
 	for _, name := range names {
 		got, err := charges(ctx, w.Billing[name], from, m.Now)
+		if err == nil {
+			got, err = o.snapshot.Config.Billed(name, got)
+		}
 		if err != nil {
 			o.failed = errors.Join(o.failed, fmt.Errorf("ask %s for its charges: %w", name, err))
 			continue

@@ -167,8 +167,8 @@ func (r *recalled) queueBooks(b *pgx.Batch) {
 		})
 	list(b, &r.CoolOffs, "SELECT offer, until, count, code FROM sluice_cool_offs ORDER BY offer", nil,
 		func(row pgx.Rows, c *fleet.CoolOff) error { return row.Scan(&c.Offer, at(&c.Until), &c.Count, &c.Code) })
-	list(b, &r.Quotes, "SELECT offer, price, at FROM sluice_quotes ORDER BY offer", nil,
-		func(row pgx.Rows, q *fleet.Quote) error { return row.Scan(&q.Offer, &q.Price, at(&q.At)) })
+	list(b, &r.Quotes, "SELECT offer, price, at, currency FROM sluice_quotes ORDER BY offer", nil,
+		func(row pgx.Rows, q *fleet.Quote) error { return row.Scan(&q.Offer, &q.Price, at(&q.At), &q.Currency) })
 	b.Queue("SELECT id, at, who, why FROM sluice_overrides WHERE lifted_at IS NULL").Query(func(rows pgx.Rows) error {
 		return each(rows, func(row pgx.Rows) error {
 			r.Override = &fleet.Override{}

@@ -323,10 +323,11 @@ func (w *writer) books(r *recalled, p fleet.Plan, rec fleet.Record) {
 			FROM jsonb_array_elements($1::jsonb) s`, append([]fleet.Sighting{}, p.Sightings...))
 	}
 	if len(rec.Quotes) > 0 {
-		w.rows(`INSERT INTO sluice_quotes AS q (offer, price, at)
-			SELECT DISTINCT ON (n.offer) n.offer, n.price, n.at FROM jsonb_to_recordset($1::jsonb) AS n (offer text, price bigint, at timestamptz)
+		w.rows(`INSERT INTO sluice_quotes AS q (offer, price, at, currency)
+			SELECT DISTINCT ON (n.offer) n.offer, n.price, n.at, coalesce(n.currency, '')
+			FROM jsonb_to_recordset($1::jsonb) AS n (offer text, price bigint, at timestamptz, currency text)
 			ORDER BY n.offer, n.at DESC
-			ON CONFLICT (offer) DO UPDATE SET price = excluded.price, at = excluded.at WHERE excluded.at > q.at`, rec.Quotes)
+			ON CONFLICT (offer) DO UPDATE SET price = excluded.price, at = excluded.at, currency = excluded.currency WHERE excluded.at > q.at`, rec.Quotes)
 	}
 	if len(p.Bills) > 0 {
 		w.rows(`INSERT INTO sluice_bills (provider, day, seen_at, amount, excess)

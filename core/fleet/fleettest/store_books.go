@@ -89,6 +89,11 @@ func quotesKept(b *bench) {
 	b.want("first", b.recall().Quotes, []fleet.Quote{want})
 	want = quote(6*fleet.Cent, 0)
 	b.want("newer", b.recall().Quotes, []fleet.Quote{want})
+	b.commit(func(m fleet.Memory, _ *fleet.Plan, r *fleet.Record) {
+		want = fleet.Quote{Offer: want.Offer, At: m.Now, Currency: "CHF"}
+		r.Quotes = []fleet.Quote{want}
+	})
+	b.want("in a currency without a rate", b.recall().Quotes, []fleet.Quote{want})
 	quote(7*fleet.Cent, time.Hour)
 	b.want("older", b.recall().Quotes, []fleet.Quote{want})
 }

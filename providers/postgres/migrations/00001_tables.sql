@@ -319,7 +319,7 @@ CREATE TABLE sluice_sightings (
     increment_seconds bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (provider, scope, machine_id)
 );
-CREATE TABLE sluice_quotes (offer text PRIMARY KEY, price bigint NOT NULL, at timestamptz NOT NULL);
+CREATE TABLE sluice_quotes (offer text PRIMARY KEY, price bigint NOT NULL, at timestamptz NOT NULL, currency text NOT NULL DEFAULT '');
 CREATE TABLE sluice_cool_offs (offer text PRIMARY KEY, until timestamptz NOT NULL, count integer NOT NULL, code text NOT NULL);
 CREATE TABLE sluice_requests (
     id text PRIMARY KEY,
