@@ -485,10 +485,10 @@ type CostLimits struct {
 	MaxDailySpendCents int `json:"max_daily_spend_cents" jsonschema:"minimum=0,maximum=1000000000,default=5000"`
 	// A day that costs this much sends an alert.
 	AlertThresholdCents int `json:"alert_threshold_cents" jsonschema:"minimum=0,maximum=1000000000,default=3000"`
-	// Most that a period may cost; null for no such limit.
-	MaxPeriodSpendCents *int `json:"max_period_spend_cents,omitempty" jsonschema:"nullable,minimum=1,maximum=1000000000" jsonschema_extras:"x-not-honoured=true"`
-	// The period.
-	Period string `json:"period" jsonschema:"enum=week,enum=month,default=month" jsonschema_extras:"x-not-honoured=true"`
+	// Most that a period may cost; then all cloud workers go until a person allows them again. null for no such limit.
+	MaxPeriodSpendCents *int `json:"max_period_spend_cents,omitempty" jsonschema:"nullable,minimum=1,maximum=1000000000"`
+	// The period: a month of the calendar, or a week that begins on Monday, in `timezone`.
+	Period fleet.Period `json:"period" jsonschema:"enum=week,enum=month,default=month"`
 	// What a machine costs per hour beside its price: disk, address, traffic.
 	ExtrasCentsPerMachineHour int `json:"extras_cents_per_machine_hour" jsonschema:"minimum=0,maximum=100000,default=0"`
 }

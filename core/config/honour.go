@@ -110,8 +110,6 @@ func (h *honour) matters(p path) bool {
 		return slices.ContainsFunc(sortedKeys(h.f.Queues), func(q string) bool { return h.f.Queues[q].Source.Kind == fleet.SourceRabbitMQ })
 	case "connections.redis.ca":
 		return slices.ContainsFunc(sortedKeys(h.f.Queues), func(q string) bool { return h.f.Queues[q].Source.Kind == fleet.SourceRedis })
-	case "cost_limits.period":
-		return h.f.CostLimits.MaxPeriodSpendCents != nil
 	case "billing.aws_cost_explorer_hours":
 		return slices.Contains(enabled, "aws")
 	case "billing.google_billing_export":

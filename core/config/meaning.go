@@ -163,7 +163,14 @@ func moneyMeans(c fleet.Config) []string {
 	default:
 		bill = "With every machine at its maximum the bill would be " + bill + stop
 	}
-	return []string{bill, fmt.Sprintf("The day of the daily limit ends at midnight in %s; an alert comes at %s.", c.Timezone, amount(c.Limits.Alert))}
+	return []string{bill, fmt.Sprintf("The day of the daily limit ends at midnight in %s; an alert comes at %s.", c.Timezone, amount(c.Limits.Alert)) + periodMeans(c)}
+}
+
+func periodMeans(c fleet.Config) string {
+	if c.Limits.Period == "" {
+		return ""
+	}
+	return fmt.Sprintf(" No %s costs more than %s %s.", c.Limits.Period, c.Limits.PerPeriod, c.Currency)
 }
 
 // WorstHour is an upper bound of the run rate, and how many offers it leaves out for want of a price: no more than pools allow at their dearest offers, nor than providers allow at theirs.

@@ -57,7 +57,11 @@ func (w Workers) rules() fleet.WorkerRules {
 
 func (l CostLimits) limits() fleet.Limits {
 	cents := func(n int) fleet.Money { return fleet.Money(n) * fleet.Cent }
-	return fleet.Limits{Hourly: cents(l.MaxHourlySpendCents), Daily: cents(l.MaxDailySpendCents), Alert: cents(l.AlertThresholdCents), Extras: cents(l.ExtrasCentsPerMachineHour)}
+	out := fleet.Limits{Hourly: cents(l.MaxHourlySpendCents), Daily: cents(l.MaxDailySpendCents), Alert: cents(l.AlertThresholdCents), Extras: cents(l.ExtrasCentsPerMachineHour)}
+	if l.MaxPeriodSpendCents != nil {
+		out.Period, out.PerPeriod = l.Period, cents(*l.MaxPeriodSpendCents)
+	}
+	return out
 }
 
 func (q Queue) resolve(name string) fleet.Queue {

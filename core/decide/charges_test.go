@@ -113,3 +113,84 @@ func TestPricesAreNoPartOfTheLaunchSpec(t *testing.T) {
 		t.Error("a size does not change the spec")
 	}
 }
+
+func TestALimitOfAPeriod(t *testing.T) {
+	t.Parallel()
+	monthly := func(most fleet.Money, earlier *fleet.Earlier) change {
+		return func(s *fleet.Snapshot) {
+			s.Config.Limits.Period, s.Config.Limits.PerPeriod, s.Memory.Earlier = fleet.Month, most, earlier
+		}
+	}
+	first := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	spent := &fleet.Earlier{From: first, Spent: 9 * dime}
+	t.Run("what would pass it is not launched", func(t *testing.T) {
+		t.Parallel()
+		worth := dime.For(10*minute + 15*minute)
+		for most, want := range map[fleet.Money]int{9*dime + worth: 1, 9*dime + worth - 1: 0} {
+			p := decide.Decide(world(waiting(50, 0), monthly(most, spent)))
+			if p.Pools[0].Launch != want || want == 0 && p.Pools[0].Steps[len(p.Pools[0].Steps)-1].Why.Code() != "limit.period" {
+				t.Errorf("%d launches at %s, want %d: %s", p.Pools[0].Launch, most, want, text(p.Pools[0]))
+			}
+		}
+	})
+	t.Run("a breach of it is a breach", func(t *testing.T) {
+		t.Parallel()
+		p := decide.Decide(world(has("a"), monthly(10*dime, spent)))
+		if p.Override == nil || row(p, "a").Status != fleet.Draining || len(p.Alerts) != 1 || p.Alerts[0].Why.Code() != "period_limit" || p.Alerts[0].Level != fleet.Critical {
+			t.Errorf("override %s, alerts %s", text(p.Override), text(p.Alerts))
+		}
+		if q := decide.Decide(world(has("a"), monthly(11*dime, spent))); q.Override != nil {
+			t.Errorf("below it: %s", text(q.Spend))
+		}
+	})
+	t.Run("reconcile applies it too", func(t *testing.T) {
+		t.Parallel()
+		p := decide.Decide(world(has("a"), monthly(10*dime, spent), func(s *fleet.Snapshot) { s.Function = fleet.Reconcile }))
+		if p.Override == nil || len(p.Calls) != 0 {
+			t.Errorf("override %s, calls %v", text(p.Override), calls(p))
+		}
+	})
+	t.Run("what it cost is unknown: nothing grows, nothing ends", func(t *testing.T) {
+		t.Parallel()
+		p := decide.Decide(world(has("a", busy1), waiting(50, 0), monthly(10*fleet.Unit, nil)))
+		if p.Pools[0].Launch != 0 || p.Override != nil || len(p.Pools[0].Drain) != 0 || !p.Spend.Period.Unknown {
+			t.Errorf("pool %s, spend %s", text(p.Pools[0]), text(p.Spend))
+		}
+	})
+	t.Run("the override stays while the period's rest is too small", func(t *testing.T) {
+		t.Parallel()
+		lift := all(requested(fleet.RequestResume, ""), func(s *fleet.Snapshot) { s.Memory.Override = &fleet.Override{ID: "o", At: ago(time.Hour)} })
+		for most, want := range map[fleet.Money]bool{10 * dime: true, 10*dime - 1: false} {
+			if p := decide.Decide(world(lift, monthly(most, spent))); p.Lifted != want {
+				t.Errorf("lifted %t at %s, want %t: %s", p.Lifted, most, want, text(p.Notes))
+			}
+		}
+	})
+}
+
+// With money for one machine, the pool of the lower number gets it, whatever their names and their backlogs.
+func TestTheLastMoneyGoesToTheMostUrgentPool(t *testing.T) {
+	t.Parallel()
+	for _, urgent := range []string{"ocr", "zzz"} {
+		p := decide.Decide(world(waiting(50, 0), limits(5*fleet.Unit, dime.For(25*minute)), func(s *fleet.Snapshot) {
+			other := s.Config.Pools[0]
+			other.Name = "zzz"
+			other.Queues = []fleet.PoolQueue{other.Queues[0]}
+			other.Queues[0].Name = "other"
+			s.Config.Queues = append(s.Config.Queues, fleet.Queue{Name: "other", Source: s.Config.Queues[0].Source})
+			s.Config.Pools = append(s.Config.Pools, other)
+			s.Queues = append(s.Queues, fleet.QueueState{Name: "other", Depth: 5000})
+			for i := range s.Config.Pools {
+				s.Config.Pools[i].Urgency = 50
+				if s.Config.Pools[i].Name == urgent {
+					s.Config.Pools[i].Urgency = 10
+				}
+			}
+		}))
+		for _, pool := range p.Pools {
+			if want := pool.Pool == urgent; (pool.Launch == 1) != want {
+				t.Errorf("%s is urgent, and %s launched %d", urgent, pool.Pool, pool.Launch)
+			}
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 func (d *decision) judge() {
 	d.books, _ = spend.Open(d.remembered()) // the zone was checked when the config was parsed
 	if d.books.Near(d.s.Config.Limits.Alert) {
-		why := fleet.NearDailyLimit{Accrued: d.books.Today, Threshold: d.s.Config.Limits.Alert, Limit: d.books.Daily}
+		why := fleet.NearDailyLimit{Accrued: d.books.Today, Threshold: d.s.Config.Limits.Alert, Limit: d.books.Daily, At: d.books.DailyAt}
 		d.alert(fleet.Warning, d.books.Day, why)
 	}
 	if d.s.Memory.Override == nil && d.books.Breached() {
@@ -53,27 +53,47 @@ func (d *decision) remembered() fleet.Snapshot {
 }
 
 func (d *decision) breach() {
-	why := fleet.DailyLimit{
-		Accrued: d.books.Today, Tail: d.books.Tail, Reserved: d.books.Reserved, Limit: d.books.Daily, Source: "accrual",
-	}
-	for _, b := range d.s.Memory.Bills {
-		if b.Excess > 0 && d.now.Sub(b.SeenAt) < 24*time.Hour {
-			why.Source = "bill"
-		}
-	}
-	for _, w := range d.workers {
-		if w.Cloud() && !w.ended && w.Status != fleet.Suspended {
-			why.Draining++
-			why.Jobs += w.Jobs
-		}
-	}
+	why, cause := d.breached()
 	id := fleet.ID(d.s.Memory.Deployment, "override", d.now.UTC().Format(time.RFC3339Nano))
-	d.plan.Override = &fleet.Override{
-		ID: id, At: d.now, Who: string(d.s.Function),
-		Why: "daily limit " + why.Limit.String() + ": accrued " + why.Accrued.String() + ", to the end of a forced drain " + why.Tail.String(),
-	}
+	d.plan.Override = &fleet.Override{ID: id, At: d.now, Who: string(d.s.Function), Why: cause}
 	d.note(fleet.Critical, "", "", why)
 	d.alert(fleet.Critical, id, why)
+}
+
+// breached is the limit that is breached, the day's first, with a sentence that stays with the override.
+func (d *decision) breached() (why fleet.Reason, cause string) {
+	sentence := func(limit string, most, accrued, tail fleet.Money) string {
+		return limit + " limit " + most.String() + ": accrued " + accrued.String() + ", to the end of a forced drain " + tail.String()
+	}
+	draining, jobs := d.working()
+	b, p := d.books.Spend, d.books.Period
+	if d.books.BreachedDay() {
+		why := fleet.DailyLimit{Accrued: b.Today, Tail: b.Tail, Reserved: b.Reserved, Limit: b.Daily, Source: d.source(), Draining: draining, Jobs: jobs}
+		return why, sentence("daily", b.Daily, b.Today, b.Tail)
+	}
+	over := fleet.PeriodLimit{Period: p.Name, Accrued: p.Spent, Tail: p.Tail, Reserved: b.Reserved, Limit: p.Limit, Draining: draining, Jobs: jobs}
+	return over, p.Name + " " + sentence("period", p.Limit, p.Spent, p.Tail)
+}
+
+// source says whose books a breach of the day is by.
+func (d *decision) source() string {
+	for _, b := range d.s.Memory.Bills {
+		if b.Excess > 0 && d.now.Sub(b.SeenAt) < 24*time.Hour {
+			return "bill"
+		}
+	}
+	return "accrual"
+}
+
+// working are the machines that a breach drains, and their jobs.
+func (d *decision) working() (machines, jobs int) {
+	for _, w := range d.workers {
+		if w.Cloud() && !w.ended && w.Status != fleet.Suspended {
+			machines++
+			jobs += w.Jobs
+		}
+	}
+	return machines, jobs
 }
 
 // override is the one in force, if any.
@@ -148,10 +168,11 @@ func (d *decision) resumeRefused() fleet.Reason {
 			}
 		}
 	}
-	if !d.books.Breached() && d.books.Left() >= cheapest {
+	left, period := d.books.Left()
+	if !d.books.Breached() && left >= cheapest {
 		return nil
 	}
-	return fleet.ResumeRefused{Left: d.books.Left(), Cheapest: cheapest}
+	return fleet.ResumeRefused{Left: left, Cheapest: cheapest, Period: period}
 }
 
 // prices are the known prices per hour of all offers of a snapshot's config, extras included, by

@@ -82,7 +82,7 @@ func (w words) reasonFacts(r fleet.Reason) facts {
 	for i := range v.NumField() {
 		key, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		value := v.Field(i)
-		if strings.Contains(options, "omitempty") && value.IsZero() {
+		if (options == "omitempty" || options == "omitzero") && value.IsZero() {
 			continue
 		}
 		f.add(w.factOf(key, value.Interface()))
@@ -122,6 +122,14 @@ func (w words) spend(s fleet.Spend) facts {
 	f.addIf("hour_limit", zeroable(s.Hourly))
 	f.add("today", number(s.Today))
 	f.addIf("day_limit", zeroable(s.Daily))
+	f.addIf("day_limit_at", s.DailyAt)
+	if p := s.Period; p.Name != "" {
+		f.add("period", p.Name)
+		f.add("in_period", number(p.Spent))
+		f.add("period_limit", number(p.Limit))
+		f.addIf("period_limit_at", p.At)
+		f.addIf("period_unknown", p.Unknown)
+	}
 	return f
 }
 

@@ -138,6 +138,12 @@ func (w words) spendLimit(r fleet.Reason) string {
 	case fleet.LimitDaily:
 		return fmt.Sprintf("daily limit %s, accrued %s, still to come %s, next machine %s, over by %s",
 			w.money(r.Limit), amount(r.Accrued), amount(r.Tail), amount(r.Next), amount(r.Over)) + holders("spent by", r.HeldBy)
+	case fleet.LimitPeriod:
+		if r.Unknown {
+			return fmt.Sprintf("limit %s of %s: what it has cost so far is not known until the next tick", w.money(r.Limit), r.Period)
+		}
+		return fmt.Sprintf("limit %s of %s, accrued %s, still to come %s, next machine %s, over by %s",
+			w.money(r.Limit), r.Period, amount(r.Accrued), amount(r.Tail), amount(r.Next), amount(r.Over))
 	}
 	return ""
 }

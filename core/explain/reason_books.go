@@ -60,14 +60,21 @@ func (w words) books(r fleet.Reason) string {
 		return fmt.Sprintf("daily limit %s: %s %s + still to come %s = %s; mode is vps_only until `sluice resume-cloud`, %s",
 			w.money(r.Limit), sourceWord(r.Source), amount(r.Accrued), amount(r.Tail), // what is reserved is to come
 			amount(r.Accrued+r.Tail), draining(r.Draining, r.Jobs))
+	case fleet.PeriodLimit:
+		return fmt.Sprintf("limit %s of %s: accrued %s + still to come %s = %s; mode is vps_only until `sluice resume-cloud`, %s",
+			w.money(r.Limit), r.Period, amount(r.Accrued), amount(r.Tail), // what is reserved is to come
+			amount(r.Accrued+r.Tail), draining(r.Draining, r.Jobs))
 	case fleet.NearDailyLimit:
-		return fmt.Sprintf("today's spend %s has reached the alert threshold %s of the daily limit %s",
-			amount(r.Accrued), amount(r.Threshold), w.money(r.Limit))
+		return tail(fmt.Sprintf("today's spend %s has reached the alert threshold %s of the daily limit %s",
+			amount(r.Accrued), amount(r.Threshold), w.money(r.Limit)), "; ", reached("daily limit", r.At, r.Accrued >= r.Limit))
 	case fleet.ResumedCloud:
 		return tail(fmt.Sprintf("%s lifted the override, the config's mode holds again", r.Who), ": ", r.Why)
 	case fleet.ResumeRefused:
-		return fmt.Sprintf("the override stays: %s of today's budget is left and the cheapest pool costs %s per hour; "+
-			"raise max_daily_spend_cents or wait for the next day", w.money(r.Left), amount(r.Cheapest))
+		budget, way := "today's budget", "raise max_daily_spend_cents or wait for the next day"
+		if r.Period != "" {
+			budget, way = "the budget of "+r.Period, "raise max_period_spend_cents or wait for the next period"
+		}
+		return fmt.Sprintf("the override stays: %s of %s is left and the cheapest pool costs %s per hour; %s", w.money(r.Left), budget, amount(r.Cheapest), way)
 	case fleet.BootFailing:
 		return fmt.Sprintf("%s in a row never registered: launches stop but for one probe at a time; look at the image and its agent",
 			machines(r.Failures))

@@ -41,6 +41,12 @@ func (t *teller) line(indent int, format string, args ...any) {
 func (t *teller) situation(p fleet.Plan, s fleet.Snapshot) {
 	t.line(0, "Mode %s%s; %s per hour now%s, %s today%s.", s.Config.Mode, held(s.Memory.Override),
 		t.money(p.Spend.Rate), ofLimit(p.Spend.Hourly), t.money(p.Spend.Today), ofLimit(p.Spend.Daily))
+	if period := p.Spend.Period; period.Name != "" {
+		t.line(0, "In %s: %s%s.", period.Name, t.money(period.Spent), ofLimit(period.Limit))
+	}
+	if at := Forecast(p.Spend); at != "" {
+		t.line(0, "%s.", capital(at))
+	}
 	if s.ConfigBroken != "" {
 		t.line(0, "The config is broken: %s.", s.ConfigBroken)
 	}

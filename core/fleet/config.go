@@ -176,7 +176,19 @@ type Limits struct {
 	Daily  Money `json:"daily"`           // accrued in one day of Config.Timezone
 	Alert  Money `json:"alert_threshold"` // of the daily limit
 	Extras Money `json:"extras_per_machine_hour"`
+	// Period has a limit of its own; empty: none.
+	Period    Period `json:"period,omitempty"`
+	PerPeriod Money  `json:"per_period,omitempty"` // accrued in one period of Config.Timezone
 }
+
+// Period is a stretch of days that has a limit.
+type Period string
+
+// Periods. A week begins on Monday.
+const (
+	Week  Period = "week"
+	Month Period = "month"
+)
 
 // Late says that the last tick is so long ago that nothing may be ticking: three intervals, and three minutes.
 func (c Config) Late(last, now time.Time) bool {

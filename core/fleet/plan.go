@@ -104,6 +104,22 @@ type Spend struct {
 	Day      string `json:"day"`      // 2006-01-02 in the config's zone
 	Hourly   Money  `json:"hourly_limit"`
 	Daily    Money  `json:"daily_limit"`
+	// DailyAt is when the day's limit is reached if all goes on as it is, what is reserved included; zero: not today.
+	DailyAt time.Time   `json:"daily_limit_at,omitzero"`
+	Period  PeriodSpend `json:"period,omitzero"` // where it has a limit
+}
+
+// PeriodSpend is where the money of a week or a month stands.
+type PeriodSpend struct {
+	Name  string    `json:"name"` // of a month 2006-01, of a week 2006-W01, in the config's zone
+	From  time.Time `json:"from"`
+	To    time.Time `json:"to"`
+	Spent Money     `json:"spent"`
+	Tail  Money     `json:"tail"` // what would still accrue in it if everything were drained now
+	Limit Money     `json:"limit"`
+	At    time.Time `json:"limit_at,omitzero"` // when it is reached if all goes on as it is; zero: not in this period
+	// Unknown: what was spent before the ledger's reach is not known yet, and nothing more is spent until it is.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 // MarshalReason writes a reason as its facts with its code among them.

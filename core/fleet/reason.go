@@ -147,6 +147,16 @@ type (
 		// HeldBy are the pools that have spent it, the dearest first, a few of them.
 		HeldBy []string `json:"held_by,omitempty"`
 	}
+	// LimitPeriod: the week or month could end above its limit, or what it has cost is not known yet.
+	LimitPeriod struct {
+		Period  string `json:"period"`
+		Accrued Money  `json:"accrued"`
+		Tail    Money  `json:"tail"`
+		Next    Money  `json:"next"`
+		Limit   Money  `json:"limit"`
+		Over    Money  `json:"over"`
+		Unknown bool   `json:"unknown,omitempty"`
+	}
 	// LimitBreaker: machines of this pool keep failing to boot.
 	LimitBreaker struct {
 		Failures int       `json:"failures"`
@@ -417,11 +427,22 @@ type (
 		Draining int    `json:"draining"`
 		Jobs     int    `json:"jobs_running"`
 	}
+	// PeriodLimit: breach of the week's or the month's.
+	PeriodLimit struct {
+		Period   string `json:"period"`
+		Accrued  Money  `json:"accrued"`
+		Tail     Money  `json:"tail"`
+		Reserved Money  `json:"reserved"`
+		Limit    Money  `json:"limit"`
+		Draining int    `json:"draining"`
+		Jobs     int    `json:"jobs_running"`
+	}
 	// NearDailyLimit: the alert threshold.
 	NearDailyLimit struct {
-		Accrued   Money `json:"accrued"`
-		Threshold Money `json:"threshold"`
-		Limit     Money `json:"limit"`
+		Accrued   Money     `json:"accrued"`
+		Threshold Money     `json:"threshold"`
+		Limit     Money     `json:"limit"`
+		At        time.Time `json:"limit_at,omitzero"` // when the limit is reached if all goes on as it is
 	}
 	// ResumedCloud: a person lifted the override.
 	ResumedCloud struct {
@@ -432,6 +453,8 @@ type (
 	ResumeRefused struct {
 		Left     Money `json:"left"`
 		Cheapest Money `json:"cheapest"` // per hour
+		// Period is the week or month of which too little is left; empty: it is the day.
+		Period string `json:"period,omitempty"`
 	}
 	// TopTier: the highest tier of the policy was reached.
 	TopTier struct {

@@ -69,6 +69,9 @@ func (LimitHourly) Code() string { return "limit.hourly" }
 func (LimitDaily) Code() string { return "limit.daily" }
 
 // Code implements Reason.
+func (LimitPeriod) Code() string { return "limit.period" }
+
+// Code implements Reason.
 func (LimitBreaker) Code() string { return "limit.breaker" }
 
 // Code implements Reason.
@@ -222,6 +225,9 @@ func (PlaceUnknown) Code() string { return "place.unknown" }
 func (DailyLimit) Code() string { return "daily_limit" }
 
 // Code implements Reason.
+func (PeriodLimit) Code() string { return "period_limit" }
+
+// Code implements Reason.
 func (NearDailyLimit) Code() string { return "daily_limit.near" }
 
 // Code implements Reason.
@@ -264,6 +270,7 @@ func Reasons() []Reason {
 		LimitCooldown{},
 		LimitHourly{},
 		LimitDaily{},
+		LimitPeriod{},
 		LimitBreaker{},
 		LimitFrozen{},
 		LimitOffers{},
@@ -315,6 +322,7 @@ func Reasons() []Reason {
 		OrphansTooMany{},
 		PlaceUnknown{},
 		DailyLimit{},
+		PeriodLimit{},
 		NearDailyLimit{},
 		ResumedCloud{},
 		ResumeRefused{},

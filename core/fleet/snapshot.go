@@ -62,7 +62,8 @@ type Memory struct {
 	LastDue    map[Function]time.Time `json:"last_due,omitempty"`
 	ConfigAt   time.Time              `json:"config_modified_at,omitzero"` // newest config ever seen
 	Workers    []Worker               `json:"workers,omitempty"`           // not ended; sorted by id
-	Ended      []Span                 `json:"ended,omitempty"`             // ledger lines that ended in the last 50 hours
+	Ended      []Span                 `json:"ended,omitempty"`             // ledger lines that ended in the 50 hours before the last tick, or since
+	Earlier    *Earlier               `json:"earlier,omitempty"`           // what ended before those; nil: not known
 	Intents    []Intent               `json:"intents,omitempty"`           // open and abandoned, sorted by id
 	Sightings  []Sighting             `json:"sightings,omitempty"`
 	Pools      []PoolMemory           `json:"pools,omitempty"` // sorted by name
@@ -73,6 +74,13 @@ type Memory struct {
 	Bills      []Bill                 `json:"bills,omitempty"` // of the last days
 	// LastGood is the last config that parsed; not part of a snapshot.
 	LastGood []byte `json:"-"`
+}
+
+// Earlier is what ledger lines that ended before those in memory, and bills before those, cost.
+type Earlier struct {
+	// From is the begin of the period that the last tick stood in: the cost since then. Zero: there is nothing at all.
+	From  time.Time `json:"from,omitzero"`
+	Spent Money     `json:"spent"`
 }
 
 // PoolMemory is what the rows say about a pool's past.

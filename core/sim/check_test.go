@@ -110,9 +110,22 @@ func (c *checks) money(e sim.Event) {
 	if e.Kind != sim.EventLaunch {
 		return
 	}
+	c.within("after a launch", time.Now().Add(time.Minute))
+}
+
+// within: neither the day nor the period has truly cost more than it may.
+func (c *checks) within(when string, until time.Time) {
+	l := c.x.s.config.Limits
 	from, _ := c.day()
-	if spent := c.x.w.Spent(from, time.Now().Add(time.Minute)); spent > l.Daily {
-		c.x.fail("invariant 2: %s are spent today after a launch, the limit is %s", spent, l.Daily)
+	if spent := c.x.w.Spent(from, until); spent > l.Daily {
+		c.x.fail("invariant 2: %s are spent today %s, the limit is %s", spent, when, l.Daily)
+	}
+	if l.Period == "" {
+		return
+	}
+	name, from, _, err := spend.Period(c.x.w.DatabaseNow(), c.x.s.config.Timezone, l.Period)
+	if spent := c.x.w.Spent(from.Add(-c.x.s.databaseAhead), until); err != nil || spent > l.PerPeriod {
+		c.x.fail("invariant 2: %s are spent in %s %s, the limit is %s (%v)", spent, name, when, l.PerPeriod, err)
 	}
 }
 
@@ -404,8 +417,5 @@ func (c *checks) always() {
 		return
 	}
 	c.looked = time.Now()
-	from, _ := c.day()
-	if spent := c.x.w.Spent(from, time.Now()); spent > c.x.s.config.Limits.Daily {
-		c.x.fail("invariant 2: %s are spent today, the limit is %s", spent, c.x.s.config.Limits.Daily)
-	}
+	c.within("by now", time.Now())
 }

@@ -267,6 +267,9 @@ func generateLimits(r *rand.Rand) fleet.Limits {
 		l.Daily = fleet.Money(3+r.IntN(20)) * fleet.Cent
 		l.Alert = l.Daily / 2
 	}
+	if r.IntN(4) == 0 { // a week, of which some worlds see the end
+		l.Period, l.PerPeriod = fleet.Week, l.Daily+fleet.Money(r.IntN(10))*fleet.Cent
+	}
 	return l
 }
 

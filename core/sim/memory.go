@@ -32,11 +32,7 @@ func (d *database) memory(now time.Time) fleet.Memory {
 			m.Workers = append(m.Workers, w.Worker)
 		}
 	}
-	for _, s := range d.spans {
-		if s.To.After(now.Add(-remember)) {
-			m.Ended = append(m.Ended, s)
-		}
-	}
+	m.Ended, m.Earlier = d.ledger()
 	for _, id := range sortedKeys(d.intents) {
 		if in := d.intents[id]; in.State == fleet.IntentOpen || in.State == fleet.IntentAbandoned {
 			in.Attempts = slices.Clone(in.Attempts)
@@ -55,6 +51,35 @@ func (d *database) memory(now time.Time) fleet.Memory {
 		m.Override = &o
 	}
 	return m
+}
+
+// ledger is what ended lately, line by line, and what ended before.
+func (d *database) ledger() (ended []fleet.Span, earlier *fleet.Earlier) {
+	earlier = &fleet.Earlier{}
+	if len(d.ticks) == 0 {
+		return slices.Clone(d.spans), earlier
+	}
+	last, older := d.ticks[len(d.ticks)-1], false
+	for _, t := range d.ticks {
+		if t.At.After(last.At) {
+			last = t
+		}
+	}
+	period := last.Spend.Period
+	earlier.From = period.From
+	for _, s := range d.spans {
+		switch {
+		case s.To.After(last.At.Add(-remember)):
+			ended = append(ended, s)
+		default:
+			older = true
+			earlier.Spent += s.Between(period.From, s.To.AddDate(1, 0, 0))
+		}
+	}
+	if period.From.IsZero() && older {
+		return ended, nil
+	}
+	return ended, earlier
 }
 
 // pools derives from the rows what they say about each pool's past.

@@ -6,7 +6,7 @@ import (
 	"sluice/core/fleet"
 )
 
-// account is what a stretch of time that has a limit costs: a day.
+// account is what a stretch of time that has a limit costs: a day, a week or a month.
 type account struct {
 	from, to time.Time
 	left     time.Duration // of it
@@ -23,6 +23,9 @@ func newAccount(now, from, to time.Time, tail time.Duration) account {
 
 // add books a line, and what it would go on to cost if it has not ended.
 func (a *account) add(l fleet.Span, now time.Time) {
+	if a.to.IsZero() {
+		return
+	}
 	a.spent += l.Between(a.from, a.to)
 	if l.Increment == 0 || !l.To.Equal(now) {
 		return

@@ -29,7 +29,8 @@ func Day(now time.Time, zone string) (name string, from, to time.Time, err error
 // what another was just given.
 type Books struct {
 	fleet.Spend
-	day account
+	day    account
+	period account // where the config has a limit for one
 }
 
 // Open adds up a snapshot's memory at its now.
@@ -41,10 +42,17 @@ func Open(s fleet.Snapshot) (Books, error) {
 	}
 	b := Books{day: newAccount(now, from, to, Tail(s.Config, s.Limit))}
 	b.Day, b.Hourly, b.Daily = day, s.Config.Limits.Hourly, s.Config.Limits.Daily
+	if s.Config.Limits.Period != "" {
+		if err := b.openPeriod(s); err != nil {
+			return Books{}, err
+		}
+	}
 	for _, l := range Lines(s.Memory, now) {
 		b.day.add(l, now)
+		b.period.add(l, now)
 	}
 	b.day.spent += excess(s.Memory.Bills, from, to)
+	b.period.spent += excess(s.Memory.Bills, b.period.from, b.period.to)
 	b.Rate, b.Reserved = rates(s.Memory)
 	b.tell()
 	return b, nil
@@ -52,7 +60,11 @@ func Open(s fleet.Snapshot) (Books, error) {
 
 // tell writes down in Spend what the accounts say.
 func (b *Books) tell() {
-	b.Today, b.Tail = b.day.spent, b.day.tail.cost(b.Rate+b.Reserved)
+	rate := b.Rate + b.Reserved
+	b.Today, b.Tail, b.DailyAt = b.day.spent, b.day.tail.cost(rate), b.day.reaches(b.Daily, rate)
+	if b.limited() {
+		b.Period.Spent, b.Period.Tail, b.Period.At = b.period.spent, b.period.tail.cost(rate), b.period.reaches(b.Period.Limit, rate)
+	}
 }
 
 // Tail is how long a machine may go on costing after a breach was noticed at the latest possible
@@ -168,8 +180,11 @@ func excess(bills []fleet.Bill, from, to time.Time) (sum fleet.Money) {
 	return sum
 }
 
-// Breached says that the day would end above its limit if draining began any later than now.
-func (b *Books) Breached() bool { return b.Today+b.Tail > b.Daily }
+// Breached says that the day or the period would end above its limit if draining began any later than now.
+func (b *Books) Breached() bool { return b.BreachedDay() || b.breachedPeriod() }
+
+// BreachedDay says that it is the day.
+func (b *Books) BreachedDay() bool { return b.Today+b.Tail > b.Daily }
 
 // Near says that the alert threshold is reached; a threshold of zero is none.
 func (b *Books) Near(threshold fleet.Money) bool { return threshold > 0 && b.Today >= threshold }
@@ -195,6 +210,9 @@ func (b *Books) stops(n int, price fleet.Money, t fleet.Terms) fleet.Reason {
 	if over := b.Today + tail + next*fleet.Money(n) - b.Daily; over > 0 {
 		return fleet.LimitDaily{Accrued: b.Today, Tail: tail, Next: next, Limit: b.Daily, Over: over}
 	}
+	if b.limited() {
+		return b.stopsPeriod(n, price, t)
+	}
 	return nil
 }
 
@@ -202,11 +220,19 @@ func (b *Books) stops(n int, price fleet.Money, t fleet.Terms) fleet.Reason {
 func (b *Books) Reserve(n int, price fleet.Money, t fleet.Terms) {
 	b.Reserved += price * fleet.Money(n)
 	b.day.reserve(n, price, t)
+	b.period.reserve(n, price, t)
 	b.tell()
 }
 
-// Left is what may still be spent today if everything were drained now; never negative.
-func (b *Books) Left() fleet.Money { return max(0, b.Daily-b.Today-b.Tail) }
+// Left is what may still be spent today if everything were drained now; never negative. Where it is the period that
+// leaves no more, its name is there as well.
+func (b *Books) Left() (left fleet.Money, period string) {
+	left = max(0, b.Daily-b.Today-b.Tail)
+	if p := b.Period; b.limited() && (p.Unknown || p.Limit-p.Spent-p.Tail < left) {
+		return b.leftOfPeriod(), p.Name
+	}
+	return left, ""
+}
 
 // Reconcile turns the charges that a provider tells into bills to keep: each that differs from the
 // last one seen, with the excess over own accrual of that UTC day and over what earlier bills added.

@@ -102,7 +102,7 @@ func TestAccrual(t *testing.T) {
 		{"a machine that wakes costs what it will, from the call on", func(s *fleet.Snapshot) {
 			worker(func(w *fleet.Worker) { w.Status = fleet.Suspended })(s)
 			intent(func(in *fleet.Intent) { in.Kind, in.Worker, in.Reserve = fleet.KindResume, "a", 0 })(s)
-		}, hour/10 + (hour-hour/10)/60, hour / 10, hour - hour/10},
+		}, hour/10 + hour/60, hour / 10, hour - hour/10},
 		{"an end that was asked for costs nothing by itself", intent(func(in *fleet.Intent) { in.Kind = fleet.KindTerminate }), 0, 0, 0},
 		{"what a bill added today is today's", func(s *fleet.Snapshot) {
 			s.Memory.Bills = []fleet.Bill{{SeenAt: ago(time.Hour), Excess: 7}, {SeenAt: ago(13 * time.Hour), Excess: 9}, {SeenAt: midnight, Excess: 20}}
@@ -211,7 +211,11 @@ func TestBreach(t *testing.T) {
 	if at(edge).Breached() || !at(edge-1).Breached() {
 		t.Error("a day that would end exactly at its limit is no breach, one millionth above is")
 	}
-	if at(edge).Left() != 0 || at(edge+5).Left() != 5 || at(edge-5).Left() != 0 {
+	left := func(daily fleet.Money) fleet.Money {
+		most, _ := at(daily).Left()
+		return most
+	}
+	if left(edge) != 0 || left(edge+5) != 5 || left(edge-5) != 0 {
 		t.Error("left is what the limit has beyond what would still accrue, never below zero")
 	}
 	b := at(edge)
@@ -359,19 +363,31 @@ func TestADayEndsAtOrUnderItsLimit(t *testing.T) {
 			s.Config.Interval = fleet.Seconds(60 * (1 + r.IntN(3)))
 			s.Config.Limits = fleet.Limits{Hourly: fleet.Money(1+r.IntN(40)) * fleet.Unit, Daily: fleet.Money(1+r.IntN(60)) * fleet.Unit}
 		})
+		if r.IntN(2) == 0 { // the week ends within the three days
+			s.Config.Limits.Period, s.Config.Limits.PerPeriod = fleet.Week, s.Config.Limits.Daily+fleet.Money(r.IntN(20))*fleet.Unit
+			s.Memory.Earlier = &fleet.Earlier{}
+		}
 		day := time.Date(2027, 10, 30, 0, 0, 0, 0, time.UTC)
 		lives, overridden := simulate(t, r, &s, day)
 		if overridden {
 			breached++
 		}
-		for d := range 3 {
-			_, from, to, _ := spend.Day(day.Add(time.Duration(d)*24*time.Hour+12*time.Hour), s.Config.Timezone)
+		for d := range 4 {
+			noon, most := day.Add(time.Duration(d%3)*24*time.Hour+12*time.Hour), s.Config.Limits.Daily
+			_, from, to, _ := spend.Day(noon, s.Config.Timezone)
+			if d == 3 {
+				if s.Config.Limits.Period == "" {
+					continue
+				}
+				_, from, to, _ = spend.Period(noon, s.Config.Timezone, fleet.Week)
+				most = s.Config.Limits.PerPeriod
+			}
 			total := fleet.Money(0)
 			for _, l := range lives {
 				total += fleet.Span{Price: l.price, From: l.from, To: l.to, MinCharge: l.terms.MinCharge, Increment: l.terms.Increment}.Between(from, to)
 			}
-			if total > s.Config.Limits.Daily {
-				t.Fatalf("seed %d: the day of %s in %s cost %s, the limit is %s", seed, from, s.Config.Timezone, total, s.Config.Limits.Daily)
+			if total > most {
+				t.Fatalf("seed %d: from %s to %s in %s it cost %s, the limit is %s", seed, from, to, s.Config.Timezone, total, most)
 			}
 		}
 	}
@@ -391,7 +407,7 @@ func simulate(t *testing.T, r *rand.Rand, s *fleet.Snapshot, day time.Time) (all
 		if !held && b.Breached() {
 			held, overridden = true, true
 		}
-		if held && b.Left() > 10*fleet.Unit && r.IntN(30) == 0 {
+		if left, _ := b.Left(); held && left > 10*fleet.Unit && r.IntN(30) == 0 {
 			held = false // a person lifts it, the next day perhaps
 		}
 		for _, l := range all {

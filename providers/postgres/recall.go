@@ -156,10 +156,11 @@ func (r *recalled) join() {
 
 func (r *recalled) queueBooks(b *pgx.Batch) {
 	list(b, &r.Ended, `SELECT coalesce(worker::text, ''), scope, machine, last, pool, provider, price, from_at, to_at, min_charge_seconds, increment_seconds
-		FROM sluice_ledger WHERE to_at > (SELECT sluice_clock()) - interval '50 hours' ORDER BY to_at, id`, nil,
+		FROM sluice_ledger WHERE to_at > `+ledgerReach+` ORDER BY to_at, id`, nil,
 		func(row pgx.Rows, s *fleet.Span) error {
 			return row.Scan(&s.Worker, &s.Scope, &s.Machine, &s.Last, &s.Pool, &s.Provider, &s.Price, at(&s.From), at(&s.To), &s.MinCharge, &s.Increment)
 		})
+	r.queueEarlier(b)
 	list(b, &r.Sightings, `SELECT provider, scope, machine, first_seen, last_seen, price, increment_seconds FROM sluice_sightings
 		ORDER BY provider, scope, machine_id`, nil,
 		func(row pgx.Rows, s *fleet.Sighting) error {

@@ -68,7 +68,7 @@ func money() []mutant {
 		in(spend, "money", "orphans cost nothing", "	for _, o := range m.Sightings {\n		rate += o.Price\n	}\n", ""),
 		in(spend, "money", "a bill is never dearer than own books", "sum += b.Excess", "sum += 0 * b.Excess"),
 		in(spend, "money", "suspended machines cost as if they ran", "return w.Idle", "return w.Price"),
-		in(judge, "money", "the override is lifted whatever is left", "if !d.books.Breached() && d.books.Left() >= cheapest {", "if true {"),
+		in(judge, "money", "the override is lifted whatever is left", "if !d.books.Breached() && left >= cheapest {", "if true {"),
 		in(judge, "money", "the threshold alerts nobody", "if d.books.Near(d.s.Config.Limits.Alert) {", "if false {"),
 		in(judge, "money", "extras cost nothing", "out[o.Key()] = price + s.Config.Limits.Extras", "out[o.Key()] = price"),
 		in("core/decide/pool.go", "money", "the least urgent pool is served first", "cmp.Compare(a.Urgency, b.Urgency)", "cmp.Compare(b.Urgency, a.Urgency)"),

@@ -13,6 +13,7 @@ func bookCases() []storeCase {
 		{"a request waits until it is taken up", requests},
 		{"a newer quote replaces an older one", quotesKept},
 		{"every answer of a bill is kept", bills},
+		{"what ended long ago is a sum of the last tick's period", earlier},
 	}
 }
 
