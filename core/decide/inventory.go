@@ -39,7 +39,10 @@ func (d *decision) price(w *worker) {
 	if t := d.s.Traits[w.Place.Provider]; w.Increment == 0 && t.Increment > 0 && w.Status != fleet.Suspended {
 		w.Increment, w.dirty = t.Increment, true
 	}
-	if stored := d.stored(w); w.Status == fleet.Suspended && w.resuming == nil && w.Idle != stored {
+	if w.Status != fleet.Suspended || w.resuming != nil {
+		return
+	}
+	if stored := d.stored(w); w.Idle != stored {
 		d.span(w, w.Idle, d.now)
 		w.Idle, w.dirty = stored, true
 	}

@@ -358,3 +358,32 @@ CREATE TABLE sluice_bills (
 );
 CREATE TABLE sluice_assignments (pool text PRIMARY KEY, assignment jsonb NOT NULL, changed_at timestamptz NOT NULL);
 CREATE INDEX sluice_assignments_queues ON sluice_assignments USING gin ((assignment -> 'queues') jsonb_path_ops);
+
+-- What ledger lines older than 50 hours before the last tick, and bills that memory does not have, cost in the period that
+-- the last tick stood in. A line's part is the difference of two amounts since it began, each rounded up to a millionth.
+-- It is a function so that where no period has a limit nothing of it is planned, at every tick.
+-- +goose StatementBegin
+CREATE FUNCTION sluice_earlier(OUT since timestamptz, OUT something boolean, OUT spent bigint) LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    reach timestamptz;
+BEGIN
+    SELECT t.at - interval '50 hours', (t.spend -> 'period' ->> 'from')::timestamptz INTO reach, since FROM sluice_ticks t ORDER BY t.at DESC LIMIT 1;
+    spent := 0;
+    IF since IS NULL THEN
+        something := EXISTS (SELECT FROM sluice_ledger l WHERE l.to_at <= reach AND l.to_at > reach - interval '40 days');
+        RETURN;
+    END IF;
+    something := true;
+    SELECT coalesce(sum(ceil(o.price * o.charged / 3600000000) - ceil(o.price * o.before / 3600000000)), 0)
+      INTO spent FROM (
+        SELECT l.price::numeric AS price, (extract(epoch FROM greatest(since, l.from_at) - l.from_at) * 1000000)::bigint::numeric AS before,
+               greatest(l.min_charge_seconds * 1000000::numeric, CASE WHEN l.increment_seconds = 0 THEN m.ran
+                   ELSE ceil(m.ran / (l.increment_seconds * 1000000)) * l.increment_seconds * 1000000 END) AS charged
+          FROM sluice_ledger l CROSS JOIN LATERAL (SELECT (extract(epoch FROM l.to_at - l.from_at) * 1000000)::bigint::numeric AS ran) m
+         WHERE l.to_at <= reach AND l.to_at > since - interval '1 day') o
+     WHERE o.charged > o.before;
+    spent := spent + (SELECT coalesce(sum(b.excess), 0) FROM sluice_bills b
+        WHERE b.seen_at >= since AND b.day <= (sluice_clock() AT TIME ZONE 'UTC')::date - 7);
+END
+$$;
+-- +goose StatementEnd
