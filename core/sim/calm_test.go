@@ -254,8 +254,8 @@ func (x *trial) books() {
 	booked := map[string]fleet.Money{}
 	for _, s := range x.w.Database().Ended {
 		charged := s.To.Sub(s.From)
-		if step := s.Increment.Duration(); step > 0 {
-			charged = (charged + step - 1) / step * step
+		if step := s.Increment.Duration(); step > 0 && charged%step > 0 {
+			charged += step - charged%step
 		}
 		booked[s.Machine] += s.Price.For(max(charged, s.MinCharge.Duration()))
 	}

@@ -80,15 +80,15 @@ func (a *account) reaches(limit, rate fleet.Money) time.Time {
 	case a.spent >= limit:
 		return now
 	}
-	hi, lo := bits.Mul64(uint64(limit-a.spent), uint64(time.Hour))
+	hi, lo := bits.Mul64(uint64(limit-a.spent), uint64(time.Hour)) //nolint:gosec // above zero here
 	if hi >= uint64(rate) {
 		return time.Time{}
 	}
 	in, _ := bits.Div64(hi, lo, uint64(rate))
-	if in >= uint64(a.left) {
+	if in >= uint64(a.left) { //nolint:gosec // now is before the end
 		return time.Time{}
 	}
-	at := now.Add(time.Duration(in))
+	at := now.Add(time.Duration(in)) //nolint:gosec // less than left
 	if up := at.Truncate(time.Second); up.Before(at) {
 		at = up.Add(time.Second)
 	}

@@ -1,7 +1,6 @@
 package fleettest
 
 import (
-	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -40,22 +39,23 @@ func earlier(b *bench) {
 
 // longAgo are lines of every kind: before a time, across it, after it, charged beyond it, and of the last hours.
 func longAgo(now, since time.Time) []fleet.Span {
-	r := rand.New(rand.NewPCG(7, 7))
 	var out []fleet.Span
 	for i := range 200 {
-		from := since.Add(time.Duration(r.Int64N(int64(12*24*time.Hour)))/1000*1000 - 48*time.Hour).Truncate(time.Microsecond)
-		to := from.Add(time.Duration(r.Int64N(int64(30 * time.Hour)))).Truncate(time.Microsecond)
+		from := since.Add(-48*time.Hour + seconds(25*i*i) + time.Duration(1_234_567*i)*time.Microsecond)
+		to := from.Add(seconds(i*7919%1800*60) + time.Duration(7_654_321*i)*time.Microsecond)
 		if i%10 == 0 {
-			to = since.Add(-time.Duration(r.Int64N(int64(time.Hour)))).Truncate(time.Microsecond)
+			to = since.Add(-seconds(17 * i))
 			from = to.Add(-time.Minute)
 		}
 		if to.After(now) {
 			continue
 		}
 		out = append(out, fleet.Span{
-			Machine: "m-" + strconv.Itoa(i), Pool: poolA, Provider: place().Provider, Scope: place().Scope, Price: fleet.Money(r.Int64N(3_000_000)), From: from, To: to,
-			MinCharge: fleet.Seconds(r.IntN(3) * 60), Increment: []fleet.Seconds{0, 1, 60, 3600}[r.IntN(4)],
+			Machine: "m-" + strconv.Itoa(i), Pool: poolA, Provider: place().Provider, Scope: place().Scope, Price: fleet.Money(i * 104_729 % 3_000_000), From: from, To: to,
+			MinCharge: fleet.Seconds(i % 3 * 60), Increment: []fleet.Seconds{0, 1, 60, 3600}[i%4],
 		})
 	}
 	return out
 }
+
+func seconds(n int) time.Duration { return fleet.Seconds(n).Duration() }
