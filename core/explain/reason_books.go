@@ -66,7 +66,7 @@ func (w words) books(r fleet.Reason) string {
 			amount(r.Accrued+r.Tail), draining(r.Draining, r.Jobs))
 	case fleet.NearDailyLimit:
 		return tail(fmt.Sprintf("today's spend %s has reached the alert threshold %s of the daily limit %s",
-			amount(r.Accrued), amount(r.Threshold), w.money(r.Limit)), "; ", reached("daily limit", r.At, r.Accrued >= r.Limit))
+			amount(r.Accrued), amount(r.Threshold), w.money(r.Limit)), "; ", Forecast(fleet.Spend{Today: r.Accrued, Daily: r.Limit, DailyAt: r.At}))
 	case fleet.ResumedCloud:
 		return tail(fmt.Sprintf("%s lifted the override, the config's mode holds again", r.Who), ": ", r.Why)
 	case fleet.ResumeRefused:
